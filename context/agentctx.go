@@ -52,8 +52,8 @@ const (
 	OutputInstruction Name = "Output Instructions"
 )
 
-// dropOrder says what goes first when the prompt is over budget. The task is not
-// among them: it is cut, and only when all others are gone.
+// dropOrder is the order of dropping sections from a prompt over budget. The task
+// is not in it: it is cut when all of them are gone.
 func dropOrder() []Name {
 	return []Name{Skills, OutputInstruction, PreviousHandoff, ProjectMemory, RetrievedMemory, FailureContext}
 }
@@ -64,8 +64,8 @@ type Section struct {
 	Name    Name
 	Tokens  int
 	Dropped bool
-	// Reduced says that the section was built smaller to fit; what is missing
-	// is said in its text.
+	// Reduced says that the section was shortened to fit; its text says what is
+	// missing.
 	Reduced bool
 	Text    string
 }
@@ -169,7 +169,7 @@ type Options struct {
 	Specs        []SpecFile
 	MaxQuestions int
 	TaskTokens   int
-	// Replaces reports whether planning sets the open tasks aside for what it adds.
+	// Replaces reports whether planning sets the open tasks aside for new ones.
 	Replaces bool
 	Ask      bool // ralph_ask_user is offered
 	Browser  bool // a browser tool is configured

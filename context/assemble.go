@@ -85,8 +85,8 @@ func (sec Section) text() string {
 }
 
 func (a *assembly) add(p *Prompt, name Name, text string) {
-	// Texts are cleaned where they come in; this is for what a state holds that
-	// no event of ours wrote.
+	// Texts are cleaned when they are recorded. This is for state that was not
+	// written by our events.
 	if text = notes.Clean(text); strings.TrimSpace(text) == "" {
 		return
 	}
@@ -107,10 +107,10 @@ func (a *assembly) sections(p *Prompt) {
 	a.add(p, OutputInstruction, a.outputInstructions())
 }
 
-// orchestrated puts the prepared text between the sections that stay the
-// harness's own: what the task is, why it failed and how it is judged are not
-// left to another agent's words. Neither are hard constraints, learnings and
-// what a person recorded: those that the text does not repeat stand behind it.
+// orchestrated puts the prepared text between the harness's own sections. The
+// harness itself says what the task is, why it failed and how it is judged. Hard
+// constraints, learnings and people's entries that the text does not repeat
+// follow it.
 func (a *assembly) orchestrated(p *Prompt) {
 	p.Budget = 0
 	a.add(p, CurrentTask, a.currentTask())
@@ -131,8 +131,8 @@ func (a *assembly) orchestrated(p *Prompt) {
 	a.add(p, OutputInstruction, a.outputInstructions())
 }
 
-// size is what the sections that are not dropped take, in bytes: one empty
-// line stands between two of them.
+// size is the bytes of the sections that are not dropped, with an empty line
+// between them.
 func size(sections []Section) int {
 	n := 0
 	for _, sec := range sections {
@@ -219,7 +219,7 @@ func (a *assembly) finish(p *Prompt) {
 	}
 	p.Text = b.String()
 	if p.Budget > 0 {
-		// Only a budget too small for the header of the task comes to this.
+		// Only a budget too small for the task's header gets here.
 		p.Text = text.CutBytes(p.Text, int(float64(p.Budget)*a.factor))
 	}
 	p.Tokens, p.BytesPerToken = Tokens(len(p.Text), a.factor), a.factor

@@ -34,7 +34,7 @@ type HelperOptions struct {
 	Changed []string
 	// Why is the trigger of an indexer.
 	Why string
-	// Topics are what the preparation before wanted to be looked up.
+	// Topics are what the previous preparation wanted to be researched.
 	Topics []string
 	// Stuck says that the last two iterations of the task failed alike.
 	Stuck bool

@@ -51,9 +51,9 @@ func newIndex(entries []notes.Knowledge) index {
 		if len(list) == 0 {
 			continue
 		}
-		// Entries stand in the state in the order in which they were added, or
-		// by id when read from a tree: the newest source decides and the id
-		// settles ties, so that both give the same bytes.
+		// The state has entries in the order in which they were added, or by id
+		// when read from a tree. Sort by the newest source, then by id, so that
+		// both give the same bytes.
 		stable.Sort(list, func(a, b indexEntry) int {
 			switch {
 			case a.hard && !b.hard:

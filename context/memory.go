@@ -9,10 +9,10 @@ import (
 	"git-ralph/plan"
 )
 
-// ActiveMemory is what the agent is reminded of: the previous phase if it was
-// just left, the last three iterations, the state of the tasks, the session's
-// figures. At most Options.MemoryChars characters; what does not fit is left
-// out in whole parts, the oldest iteration first and the previous phase last.
+// ActiveMemory reminds the agent of the previous phase if it was just left, the
+// last three iterations, the state of the tasks and the session's figures. It
+// has at most Options.MemoryChars characters. Parts that do not fit are left
+// out whole, the oldest iteration first and the previous phase last.
 func ActiveMemory(s state.State, opt Options) string {
 	session, said, _ := strings.Cut(notes.Clean(s.Memory["session"]), notes.AgentNotes)
 	in := notes.ActiveInput{

@@ -13,9 +13,9 @@ const (
 )
 
 // AfterPrep decides what follows a preparation, with the reason. d is the
-// agent's directive, nil when it gave none, prompt its text; failed says why
-// the run itself failed. rounds counts earlier answers of research for this
-// task. A preparation is never fatal: what cannot be used falls back.
+// agent's directive, nil when it gave none, and prompt its text. failed is why
+// the run itself failed. rounds counts earlier research answers for this task.
+// A preparation is never fatal: an unusable one falls back.
 func AfterPrep(d *Directive, prompt string, failed error, rounds int) (Step, string) {
 	switch {
 	case failed != nil:

@@ -43,7 +43,7 @@ func (a *assembly) operatorGuidance() string {
 	return b.String()
 }
 
-// around is what stands before the task or the job.
+// around is the text before the task or the job.
 func (a *assembly) around() string {
 	if a.opt.Role != Building {
 		return paragraphs(a.facts(), a.operatorGuidance())
@@ -123,8 +123,8 @@ func (a *assembly) verify() string {
 	})
 }
 
-// cutTask is the task in at most room bytes: description and notes go first,
-// then what stands around it, and at the very last the criteria are cut.
+// cutTask is the task in at most room bytes. Description and notes are dropped
+// first, then the text around it; the criteria are cut last.
 func (a *assembly) cutTask(room int) string {
 	if a.opt.Role != Building {
 		return cutText(a.currentTask(), room)
@@ -260,8 +260,8 @@ func (a *assembly) activeMemory() string {
 	return titled("### Active memory", ActiveMemory(a.s, a.opt))
 }
 
-// research shows what was found out, or passes on what the last handoff asks
-// for when nobody has looked it up.
+// research shows research results, or else the open research requests of the
+// last handoff.
 func (a *assembly) research() string {
 	if len(a.opt.Research) > 0 {
 		var parts []string

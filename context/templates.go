@@ -255,8 +255,8 @@ func parseTemplate(file, text string, role Role) (*template, error) {
 	return &template{file: file, text: text, parts: cur}, nil
 }
 
-// ownLine says where to go on behind a closing tag: behind its line feed when
-// the tag has a line of its own.
+// ownLine is the position behind a closing tag, and behind its line feed if the
+// tag has its own line.
 func ownLine(text string, from, to int) int {
 	if strings.HasPrefix(text[to:], "\n") && (from == 0 || text[from-1] == '\n') {
 		return to + 1

@@ -46,7 +46,7 @@ func list[T any](items []T, text func(T) string) string {
 func indent(s string) string {
 	s = closed(strings.TrimSpace(s))
 	if line, _, _ := strings.Cut(s, "\n"); fenceOf(line, "") != "" {
-		s = "\n" + s // behind the item's mark it would not open a block
+		s = "\n" + s // on the item's own line it would not open a code block
 	}
 	return strings.ReplaceAll(s, "\n", "\n  ")
 }
@@ -78,8 +78,8 @@ func demote(s string) string {
 	return lower(s, func(n int) int { return min(max(n+2, 4), 6) })
 }
 
-// nest lowers the headings of a text that stands below one of the fourth level,
-// so that its own order of headings stays to be seen.
+// nest lowers the headings of a text below a fourth level heading, so that their
+// relative levels stay visible.
 func nest(s string) string {
 	return lower(s, func(n int) int { return min(n+4, 6) })
 }
@@ -147,9 +147,9 @@ func cutClosed(s string, n int, cut func(string, int) string) string {
 	return out
 }
 
-// fenceOf returns the marks with which a line opens a block of code, or closes
-// the one that open opened; "" for any other line. Any indent will do: what
-// belongs to a list is indented further here than where it came from.
+// fenceOf returns the marks with which a line opens a code block, or closes the
+// one opened by open; "" for other lines. Any indent is allowed, because list
+// content may be indented further here than in its source.
 func fenceOf(line, open string) string {
 	t := strings.TrimLeft(line, " ")
 	if len(t) < 3 || t[0] != '`' && t[0] != '~' {

@@ -135,8 +135,7 @@ func specCriteria(specs []SpecFile) string {
 	return paragraphs(parts...)
 }
 
-// taskAnswers are the questions that agents asked while they worked on the task, with
-// what a person answered.
+// taskAnswers are agents' questions about the task with the user's answers.
 func (a *assembly) taskAnswers() string {
 	return titled("### Questions of this task, with their answers", answers(slices.DeleteFunc(slices.Clone(a.s.Questions),
 		func(q state.Question) bool { return !q.Answered || !slices.Contains(q.Tasks, a.task.ID) })))
@@ -183,8 +182,8 @@ func (a *assembly) planLines() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// maxPlan is what the open tasks of a plan may take of a planning prompt, in
-// bytes; each has its share.
+// maxPlan bounds the open tasks in a planning prompt, in bytes; each gets an
+// equal share.
 const maxPlan = 24000
 
 // planWhole is the plan for an agent that plans anew or adds to it: the open

@@ -9,10 +9,9 @@ import (
 	"git-ralph/gitstate/object"
 )
 
-// Anchor makes a ref for an object that nothing else may lead to. A ref that is
-// there is never moved, because it may be all that leads to another object: the
-// new one is then called name.2, name.3 and so on. It returns the name that
-// leads to the object.
+// Anchor makes a ref for an object that may be reachable from nowhere else. It
+// never moves an existing ref, which may be the only one to its object. Instead
+// it adds name.2, name.3 and so on, and returns the name used.
 func (r *Repo) Anchor(name string, to object.ID) (string, error) {
 	n := 1
 	for try := 0; try < 20; {
@@ -47,9 +46,9 @@ func anchorName(name string, n int) string {
 	return fmt.Sprintf("%s.%d", name, n)
 }
 
-// EvidenceOf finds the evidence of an iteration: the commit that its entry
-// names (want, "" = it names none), else what was stored for it first; Zero
-// when all of it was pruned.
+// EvidenceOf finds the evidence of an iteration: the commit want that its entry
+// names ("" = none), else the first one stored for it. Zero when all of it was
+// pruned.
 func (r *Repo) EvidenceOf(ctx context.Context, journal, event, want string) (object.ID, error) {
 	first := object.Zero
 	for n := 1; ; n++ {

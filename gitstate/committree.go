@@ -15,8 +15,8 @@ func (r *Repo) CommitTree(ctx context.Context, msg string, args ...string) (obje
 	return r.commitTree(ctx, nil, msg, args)
 }
 
-// CommitTreeAs is CommitTree for work of somebody who is named already: a commit
-// that is put on another one.
+// CommitTreeAs is CommitTree with a given author, for a commit that is put on top
+// of another one.
 func (r *Repo) CommitTreeAs(ctx context.Context, author object.Signature, msg string, args ...string) (object.ID,
 	error) {
 	_, when, _ := strings.Cut(author.String(), "> ")
@@ -47,8 +47,8 @@ func (r *Repo) commitTree(ctx context.Context, env []string, msg string, args []
 	}
 }
 
-// pruned says whether an object, or the folder that it was to lie in, went away
-// under a git.
+// pruned reports whether git failed because an object or its folder was removed
+// meanwhile.
 func pruned(err error) bool {
 	for _, said := range []string{"not a valid object", "not found", "unable to write", "nonexistent object"} {
 		if strings.Contains(err.Error(), said) {

@@ -24,9 +24,9 @@ type IndexLockedError struct{ Path string }
 
 func (e *IndexLockedError) Error() string { return "another git command holds " + e.Path }
 
-// Intent is what a crash in the middle of a keep leaves behind: which of our
-// lock files are stale once the process is dead, and which keep to finish. It
-// is a hint for recovery and never truth; the journal decides.
+// Intent is what a crash during a keep leaves behind: which of our lock files
+// are stale once the process is dead, and which keep to finish. It is only a
+// hint for recovery; the journal decides.
 type Intent struct {
 	proc.Identity
 	EventID string        `json:"event_id"`
@@ -75,8 +75,8 @@ type Keep struct {
 	// WriteIndex writes the new index into the open lock file and flushes it. nil = no
 	// worktree is moved (the branch is not checked out here).
 	WriteIndex func(lock *os.File) error
-	// Publish brings branch and entry to where others see them, while the refs here
-	// are locked; its error keeps both from moving here. nil = nobody else looks.
+	// Publish pushes branch and entry while the local refs are locked. On its error neither
+	// moves here. nil = there is no remote.
 	Publish func(entry object.ID) error
 	// Note writes the note; its failure is reported and not fatal.
 	Note func() error
@@ -110,7 +110,7 @@ func (r *Repo) Keep(ctx context.Context, k Keep) error {
 	defer lock.release()
 	if k.WriteIndex != nil {
 		if err := k.WriteIndex(lock.f); err != nil {
-			// The index of a person who committed meanwhile does not fit either.
+			// After a user's commit meanwhile the index does not fit either.
 			if now, rerr := r.ReadRef(ctx, k.BranchRef); rerr == nil && now != k.Parent {
 				os.Remove(r.intentPath())
 				return fmt.Errorf("%w: %s is at %s", ErrBranchMoved, k.BranchRef, now)
@@ -148,8 +148,8 @@ type NoteError struct{ Err error }
 func (e *NoteError) Error() string { return "write the note: " + e.Err.Error() }
 func (e *NoteError) Unwrap() error { return e.Err }
 
-// commitKeep moves journal and branch, again and again while only the journal
-// has moved under us.
+// commitKeep moves journal and branch. It tries again as long as only the
+// journal has moved meanwhile.
 func (r *Repo) commitKeep(ctx context.Context, k *Keep, step func(string)) error {
 	deadline := time.Now().Add(k.Deadline)
 	defer r.Queue(strings.TrimPrefix(k.JournalRef, headsPrefix), k.Deadline/3)()
@@ -341,8 +341,8 @@ func (r *Repo) ReadIntent() (*Intent, error) {
 	return &in, nil
 }
 
-// dropOrphans removes files that were to become index.lock and whose process
-// died before its intent named them.
+// dropOrphans removes prepared index.lock files whose process died before its
+// intent named them.
 func (r *Repo) dropOrphans() {
 	list, _ := filepath.Glob(filepath.Join(r.GitDir, "index.ralph-*"))
 	for _, path := range list {

@@ -38,7 +38,7 @@ const (
 // LinkedBranch is the branch of the linked worktree that is made for of.
 func LinkedBranch(of string) string { return linkedPrefix + of }
 
-// LinkedHere says whether this worktree is a linked one of ours.
+// LinkedHere reports whether this is one of our linked worktrees.
 func (r *Repo) LinkedHere() (Linked, bool) {
 	if r.GitDir == r.CommonDir {
 		return Linked{}, false
@@ -46,7 +46,7 @@ func (r *Repo) LinkedHere() (Linked, bool) {
 	return readLinked(r.GitDir)
 }
 
-// LinkedOf finds the linked worktree of ours that was made for a branch.
+// LinkedOf finds our linked worktree that was made for a branch.
 func (r *Repo) LinkedOf(branch string) (Linked, bool, error) {
 	dirs, err := r.linkedDirs()
 	for _, dir := range dirs {
@@ -105,9 +105,9 @@ func (r *Repo) LinkedPlace(base, branch string) string {
 }
 
 // MakeLinked makes the linked worktree for the branch of in the folder place.
-// fork is the entry that its journal begins at; what exists of branch and
-// journal already is used. The caller holds the lock of the linked branch. What
-// an earlier call left half done is removed first.
+// fork is the entry at which its journal begins. An existing branch and journal
+// are used. The leftovers of an unfinished call are removed first. The caller
+// holds the lock of the linked branch.
 func (r *Repo) MakeLinked(ctx context.Context, of, place string, fork object.ID, env []string,
 	step func(string)) (Linked, error) {
 	if step == nil {
@@ -124,8 +124,8 @@ func (r *Repo) MakeLinked(ctx context.Context, of, place string, fork object.ID,
 	if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
 		return l, fmt.Errorf("make the linked worktree: %w", err)
 	}
-	// The files are written by a second process, which is a child of ours: it
-	// dies with us, and nothing writes there when the next one tries again.
+	// A second git process writes the files. It is our child and dies with us,
+	// so nothing writes there when the next attempt begins.
 	if _, err := r.Git.Run(ctx, "worktree", "add", "--quiet", "--no-checkout", "--lock", "--reason",
 		linkedReason+" for "+of, place, l.Branch); err != nil {
 		return l, fmt.Errorf("make the linked worktree: %w", err)
@@ -148,7 +148,8 @@ func (r *Repo) MakeLinked(ctx context.Context, of, place string, fork object.ID,
 	return l, nil
 }
 
-// mark says beside the worktree's own files of git, and beside it, that it is ours.
+// mark notes in the worktree's git directory and beside the worktree that it is
+// ours.
 func (l Linked) mark(place string) error {
 	data, err := json.Marshal(l)
 	if err == nil {
@@ -264,9 +265,9 @@ func (l Linked) There() bool {
 	return err == nil && st.IsDir()
 }
 
-// RepairLinked makes sure that the .git file of a linked worktree leads to its
-// own git directory: it lies in what an agent may write. It comes before git is
-// asked anything there, and says whether the file had to be put back.
+// RepairLinked makes the .git file of a linked worktree lead to its own git
+// directory, because an agent may write that file. It must run before any git
+// command there. It reports whether the file was repaired.
 func (r *Repo) RepairLinked(l Linked) (repaired bool, err error) {
 	root, err := os.OpenRoot(l.Root)
 	if err != nil {

@@ -115,7 +115,7 @@ func (r *Repo) lock(what, path string, brief lockTerm) (*Lock, error) {
 		alive := ok && h.Alive()
 		if alive && brief == forRecovery && h.Identity == proc.Self() {
 			f.Close()
-			return &Lock{}, nil // taken by the command that recovers now
+			return &Lock{}, nil // held by the recovering command itself
 		}
 		wait := 3 * time.Second
 		if alive && h.Brief {

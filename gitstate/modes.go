@@ -24,7 +24,7 @@ func accessOf(st fs.FileInfo) access {
 	return a
 }
 
-// needs is what the owner of a file or folder has to be allowed.
+// needs are the mode bits that an owner must have.
 func needs(st fs.FileInfo) fs.FileMode {
 	if st.IsDir() {
 		return 0o700
@@ -32,8 +32,8 @@ func needs(st fs.FileInfo) fs.FileMode {
 	return 0o400
 }
 
-// fixed reports whether the mode of a folder of the git directory never changes by git's
-// own work: git makes and removes the folders of refs, logs and objects again.
+// fixed reports whether git itself never changes the mode of this folder of the git directory.
+// It removes and recreates folders of refs, logs and objects.
 func fixed(rel string) bool {
 	first, rest, deep := strings.Cut(filepath.ToSlash(rel), "/")
 	switch first {
@@ -59,8 +59,8 @@ const (
 	withoutObjects objectFolders = false
 )
 
-// modesOf are the parts of the git directory where modes are looked at, in a folder of
-// it; with objects those of loose objects, too, which may be many.
+// modesOf calls look with each part of a git directory whose mode is checked. withObjects
+// includes the folders of loose objects, which may be many.
 func modesOf(base string, objects objectFolders, look func(rel string, st fs.FileInfo) error) error {
 	var walk func(rel string) error
 	walk = func(rel string) error {
@@ -87,7 +87,7 @@ func modesOf(base string, objects objectFolders, look func(rel string, st fs.Fil
 		}
 		entries, err := os.ReadDir(path)
 		if errors.Is(err, fs.ErrPermission) {
-			return nil // another user's; of ours, its mode comes back first
+			return nil // another user's; the mode of ours was restored before
 		}
 		if err != nil {
 			return ignoreMissing(err)
@@ -122,11 +122,10 @@ func (s *Snapshot) readAccess() error {
 	return nil
 }
 
-// PutBackModes gives folders of the git directory the modes and owners back that they
-// had. Of files, and of folders that git makes and removes, it only gives back what their
-// owner needs, and takes what everybody may write since. It comes before anything is read,
-// as a folder without its modes hides everything below, and returns what it changed,
-// relative to the git directory.
+// PutBackModes restores modes and owners of folders in the git directory. For files, and for
+// folders that git recreates, it only restores the owner's bits and removes new world-write
+// permission. It runs before anything is read, because a folder without its modes hides
+// everything below. It returns what it changed, relative to the git directory.
 func (s *Snapshot) PutBackModes() (changed []string, err error) {
 	var errs []error
 	for _, p := range s.places {
@@ -152,7 +151,7 @@ func (s *Snapshot) PutBackModes() (changed []string, err error) {
 			return nil
 		}
 		errs = append(errs, modesOf(dir, withoutObjects, look))
-		if len(changed) > 0 { // and then perhaps those of objects
+		if len(changed) > 0 { // then those of objects may have changed
 			errs = append(errs, modesOf(dir, withObjects, look))
 		}
 		root.Close()
@@ -160,7 +159,7 @@ func (s *Snapshot) PutBackModes() (changed []string, err error) {
 	return changed, errors.Join(errs...)
 }
 
-// giveBack changes mode and owner of one file or folder to what they have to be.
+// giveBack restores the mode and owner of one file or folder.
 func (s *Snapshot) giveBack(root *os.Root, path, rel string, st fs.FileInfo) (changed bool, err error) {
 	is := accessOf(st)
 	was, known := s.access[path]
@@ -178,6 +177,6 @@ func (s *Snapshot) giveBack(root *os.Root, path, rel string, st fs.FileInfo) (ch
 	if was.uid != is.uid || was.gid != is.gid {
 		err = root.Lchown(rel, was.uid, was.gid)
 	}
-	// A change of owner takes bits away.
+	// A change of owner clears set-id bits.
 	return true, errors.Join(err, root.Chmod(rel, was.mode))
 }

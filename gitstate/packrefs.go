@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// PackRefs has git put all refs into one file when some of ours lie in files of
-// their own, and returns how many of ours do; with pack = false it only counts. It
-// leaves them alone where the user has switched this off for git gc.
+// PackRefs runs git pack-refs if there are loose refs of git ralph, and returns how many there
+// are. With pack = false it only counts. It does nothing where the user has switched packing
+// off for git gc.
 func (r *Repo) PackRefs(ctx context.Context, pack bool) (int, error) {
 	config, err := r.Git.Config(ctx)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// place is a folder that has to stay the one it is: an agent that can write
-// beside it may put a link, a .git file or another folder there, and every
-// later call of git would work on something else.
+// place is a folder that must not be replaced. An agent that can write beside
+// it may put a link, a .git file or another folder there, and every later git
+// command would work on something else.
 type place struct {
 	path string
 	was  os.FileInfo
@@ -68,13 +68,13 @@ func (s *Snapshot) Places() (moved bool, err error) {
 	return moved, nil
 }
 
-// putBack moves the folder back from where it lies now. What took its place is
-// kept, out of the way.
+// putBack moves the folder back from its present place. Whatever replaced it is
+// moved aside.
 func (p place) putBack(now, aside string) error {
 	if st, err := os.Lstat(now); err != nil || !os.SameFile(st, p.was) {
 		return errors.New("it moves")
 	}
-	// What is put in between must not be followed: renames do not.
+	// A planted link must not be followed: renames do not.
 	planted := p.path + ".planted-" + strconv.Itoa(os.Getpid())
 	there := true
 	if err := os.Rename(p.path, planted); errors.Is(err, os.ErrNotExist) {

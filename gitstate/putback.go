@@ -17,11 +17,10 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// PutBack restores config, hooks, info and alternates as they were in s, file
-// by file; refs and HEAD are never put back. What it finds in their place may be a
-// person's, and goes below the folder aside first, a folder of the git directory. Nothing
-// else outside of what is put back is written, whatever links lie there. It returns
-// whether anything was put aside, and what it could not do.
+// PutBack restores config, hooks, info and alternates from s, file by file, but never refs or
+// HEAD. What it finds in their place may be the user's, so it is first moved below aside, a
+// folder of the git directory. No other file is written, whatever links are there. It returns
+// whether anything was moved aside, and all errors.
 func (s *Snapshot) PutBack(diff []Difference, now *Snapshot, aside string) (kept bool, err error) {
 	var errs []error
 	for _, d := range diff {
@@ -155,15 +154,15 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// foreignAge is how long a lock that nobody is known to hold has to lie there before it
-// goes: who writes by a library and not by a git holds one for less, and may be where
-// no look at processes reaches, in a container for example.
+// foreignAge is the age at which a lock without a known holder is removed. A program that uses
+// a git library holds one for less time. It may run where its process cannot be seen, in a
+// container for example.
 const foreignAge = 3 * time.Second
 
-// RemoveStaleLocks removes git's lock files that did not lie there before, are not held
-// by a living process and are not new: an agent that was ended in the middle, or one that
-// wants to be in the way, leaves them. It returns their names, and those that stay. Where
-// processes cannot be looked at, every lock stays.
+// RemoveStaleLocks removes git's lock files that are not in the snapshot, have no living holder
+// and are not new. An agent leaves them when it is killed or on purpose. It returns the names
+// of removed locks, and the locks that stay. Where processes cannot be examined, every lock
+// stays.
 func (s *Snapshot) RemoveStaleLocks(now *Snapshot) (gone []string, left []LeftLock) {
 	seen := map[string]fs.FileInfo{}
 	for path := range now.Locks {
@@ -231,9 +230,9 @@ func held(writers map[string]proc.Writer, path string, st fs.FileInfo) bool {
 	return false
 }
 
-// CameWithFetch says whether a difference is a new tag of a commit that a
-// remote has: what a fetch brings along, in an editor for example, is nobody's
-// tampering.
+// CameWithFetch reports whether a difference is a new tag of a commit that a
+// remote has. A fetch, by an editor for example, brings such tags, and that is
+// no tampering.
 func (r *Repo) CameWithFetch(ctx context.Context, d Difference) bool {
 	if d.Kind != "refs" || d.Old != "" || !strings.HasPrefix(d.Name, "refs/tags/") {
 		return false

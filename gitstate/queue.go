@@ -21,8 +21,8 @@ func (r *Repo) Queue(branch string, wait time.Duration) (release func()) {
 	if flock(f) == nil {
 		return func() { f.Close() }
 	}
-	// The kernel serves those that block in order; the file is closed by
-	// whoever comes last, this call or the wait for the lock.
+	// The kernel serves blocked processes in order. The later of this call and
+	// the lock's goroutine closes the file.
 	turn, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		err := flockWait(f)

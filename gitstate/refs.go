@@ -32,8 +32,8 @@ type RefUpdate struct {
 	Old, New object.ID
 }
 
-// ReadRef returns a ref's value, Zero when it does not exist. Only absence
-// confirmed both loose and packed is absence.
+// ReadRef returns a ref's value, Zero when it does not exist. It does not exist
+// only if it is neither loose nor packed.
 func (r *Repo) ReadRef(ctx context.Context, name string) (object.ID, error) {
 	data, err := os.ReadFile(filepath.Join(r.CommonDir, filepath.FromSlash(name)))
 	if err == nil {
@@ -113,7 +113,7 @@ func (r *Repo) ListRefs(ctx context.Context, prefix string) (map[string]object.I
 	return refs, err
 }
 
-// refWalk is what is told of the refs in a git directory. What is nil is not called.
+// refWalk has the callbacks for the refs of a git directory; nil = not called.
 type refWalk struct {
 	// folder may return fs.SkipDir.
 	folder func(name string) error
@@ -256,9 +256,9 @@ func (c *refChild) idle() {
 	}
 }
 
-// removeKept removes locks that git could not remove although its transaction is over: it says ok all
-// the same, and nobody else would know whose they are. Inodes are given out again at once, so that
-// another git may have a lock that looks the same; it holds it for milliseconds.
+// removeKept removes locks that git failed to remove after its transaction. git reports ok all the
+// same, and later nobody could tell whose they are. Inodes are reused at once, so a lock of another
+// git may look the same; that one lasts only milliseconds.
 func (c *refChild) removeKept() {
 	for path, st := range c.held {
 		for till := time.Now().Add(lockAge); ; time.Sleep(lockAge / 50) {
@@ -317,8 +317,8 @@ func (c *refChild) fail(err error) error {
 	return fmt.Errorf("move refs: %s", text.Clip(msg, 400))
 }
 
-// close ends the child. One that was killed may have left its locks: its note
-// stays for whoever comes to them.
+// close ends the child. If it was killed, its locks may remain, so its note
+// stays for whoever finds them.
 func (c *refChild) close() error {
 	err := c.child.Close()
 	if c.child.Killed() {
@@ -346,7 +346,7 @@ func (r *Repo) PrepareRefs(msg string, ups ...RefUpdate) (*RefTx, error) {
 		if err == nil || try == 20 || !pruned(err) {
 			return tx, err
 		}
-		// A gc has just removed what no ref led to yet.
+		// A gc has just removed what no ref led to.
 		if err := r.Store.EnsureAll(); err != nil {
 			return nil, err
 		}
@@ -357,7 +357,7 @@ func (r *Repo) prepareRefs(msg string, ups []RefUpdate) (*RefTx, error) {
 	plain := msg == ""
 	var c *refChild
 	if plain {
-		c = r.child.Swap(nil) // who comes meanwhile starts one of their own
+		c = r.child.Swap(nil) // concurrent callers start their own
 	}
 	if c == nil {
 		if plain {
@@ -387,7 +387,7 @@ func (r *Repo) prepareRefs(msg string, ups []RefUpdate) (*RefTx, error) {
 	if err != nil {
 		var hung *proc.HungError
 		if c.child.Killed() && !errors.As(err, &hung) {
-			// Nothing was moved; what it left is somebody's to remove, ours first.
+			// Nothing was moved. Its locks must be removed; we try first.
 			err = fmt.Errorf("%w: git update-ref was killed", ErrRefLocked)
 		}
 		if errors.Is(err, ErrRefLocked) {
@@ -420,8 +420,8 @@ func (r *Repo) prepareRefs(msg string, ups []RefUpdate) (*RefTx, error) {
 	return tx, nil
 }
 
-// unjam removes what a dead process left in the way; who gets the error tries
-// again until a deadline. What stays is named.
+// unjam removes the locks of dead processes; its caller tries again until a
+// deadline. Locks that stay are named.
 func (r *Repo) unjam(locked error) error {
 	gone, left, err := r.SweepLocks()
 	if err != nil || len(gone) > 0 || len(left) == 0 {
@@ -430,7 +430,7 @@ func (r *Repo) unjam(locked error) error {
 	return &JammedError{locked, left}
 }
 
-// JammedError is a ref lock of which nobody can say that it is stale.
+// JammedError is a ref lock that cannot be proved stale.
 type JammedError struct {
 	Err  error
 	Left []LeftLock
@@ -449,11 +449,10 @@ func (t *RefTx) Commit() error {
 	return errors.Join(t.r.Store.Settle(), t.r.flushRefs(t.ups), t.done())
 }
 
-// flushRefs makes moves of refs permanent: git flushes the file of a new value
-// and not the name that it gets, so that a power cut would bring the old value
-// back after its writer was told of the new one. A ref that is deleted and comes
-// back does no harm. Logs come first: the newest change of a name is that of
-// the ref itself.
+// flushRefs makes moved refs permanent. git flushes the file with the new value
+// but not its name, so a power cut could bring back the old value after the writer
+// was told of the new one. A deleted ref that comes back does no harm. Logs are
+// flushed first, so that the newest change of a name is the ref's own.
 func (r *Repo) flushRefs(ups []RefUpdate) error {
 	var logs, dirs []string
 	for _, u := range ups {

@@ -62,8 +62,8 @@ var ErrNoRepository = errors.New("not in a git repository")
 
 // Open finds the repository of dir. Env is the process's environment.
 func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
-	// What an agent leaves in a folder of PATH inside the worktree is neither
-	// our git nor a program that git starts for us.
+	// A git or other program that an agent put into a PATH folder of the
+	// worktree must not be used, not even by git itself.
 	clean := proc.OutsideOf(env, worktreeAbove(dir))
 	path, err := proc.FindGit(clean)
 	if err != nil {
@@ -86,7 +86,7 @@ func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
 		if strings.Contains(err.Error(), "dubious ownership") {
 			return nil, refuse(ForeignOwner, errors.New("the repository belongs to another user"), dir)
 		}
-		// With safe.bareRepository = explicit git finds none, and says which it means.
+		// With safe.bareRepository = explicit git refuses it and names the reason.
 		if len(lines) >= 1 && lines[0] == "true" || strings.Contains(err.Error(), "cannot use bare repository") {
 			return nil, refuse(BareRepository, errors.New("a bare repository has no worktree for an agent to work in"))
 		}
@@ -126,13 +126,13 @@ func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
 	return r, nil
 }
 
-// errReftable refuses refs that git keeps in tables: where git ralph reads HEAD
-// and refs as files it would find nothing there.
+// errReftable refuses reftable repositories: git ralph reads HEAD and refs as
+// files and would find none there.
 var errReftable = refuse(RefFormat,
 	errors.New("the repository keeps its refs in tables (reftable), and git ralph reads files"))
 
-// unknownExtension puts into words that git is older than the repository; nil
-// = that is not it.
+// unknownExtension returns the refusal for a repository that needs a newer git;
+// nil for other errors.
 func unknownExtension(err error) error {
 	var ge *proc.GitError
 	if !errors.As(err, &ge) {
@@ -162,8 +162,8 @@ func worktreeAbove(dir string) string {
 	}
 }
 
-// ReleaseObjects lets go of what protects new objects from a gc, once refs lead
-// to them and no gc runs.
+// ReleaseObjects drops the protection of new objects from gc once refs lead to
+// them and no gc runs.
 func (r *Repo) ReleaseObjects() error { return r.Store.Release(r.Root, r.CommonDir) }
 
 // Close ends helper processes.

@@ -49,9 +49,9 @@ func (r *Repo) IsShallow(d Difference) bool {
 	return d.Kind == "info" && d.Name == filepath.Join(r.CommonDir, "shallow")
 }
 
-// Fetched tells what a fetch has made of the list of shallow commits from what anybody
-// else has. It reports whether a fetch explains all of the difference d. Where it explains
-// a part, s takes that over: put back without it, objects would look as if they were missing.
+// Fetched separates the changes that a fetch made to the list of shallow commits from all
+// others. It reports whether a fetch explains the whole difference d. If only a part, s takes
+// that part over: restored without it, objects would seem to be missing.
 func (r *Repo) Fetched(ctx context.Context, s, now *Snapshot, d Difference) bool {
 	key := d.Kind + ":" + d.Name
 	was, is := s.Files[key], now.Files[key]

@@ -24,15 +24,15 @@ func (r *Repo) writersDir() string { return filepath.Join(r.Dir(), "writers") }
 // one for milliseconds.
 const lockAge = time.Second
 
-// SweepLocks removes git's lock files that a dead process left, and says which
-// it leaves. A lock goes when
-//   - one of our processes, which is dead, noted its inode, or the value that it holds;
-//   - or a git process that we started was killed while it was made, or it is older than this
-//     boot of the machine, and no git works in the repository now, nor another
-//     program that may hold it.
+// SweepLocks removes git's lock files of dead processes and returns those that it leaves.
+// A lock is removed if
+//   - one of our dead processes noted its inode or its contents;
+//   - or a git process that we started was killed while the lock was made, or the lock is older
+//     than this boot of the machine; and no git runs in the repository, nor another program
+//     that may hold it.
 //
-// Every other lock stays: whoever made it may live. Where processes cannot be
-// looked at only the first reason counts.
+// Every other lock stays, because its owner may live. Where processes cannot be
+// examined, only the first reason counts.
 func (r *Repo) SweepLocks() (gone []string, left []LeftLock, err error) {
 	s := sweeper{repo: r, notes: proc.ReadWriters(r.writersDir())}
 	for _, path := range r.lockFiles() {
@@ -56,7 +56,7 @@ func (r *Repo) SweepLocks() (gone []string, left []LeftLock, err error) {
 	return gone, left, nil
 }
 
-// Locks says of every lock file why it would stay, "" = it is stale.
+// Locks says for every lock file why it would stay; "" = it is stale.
 func (r *Repo) Locks() []LeftLock {
 	s := sweeper{repo: r, notes: proc.ReadWriters(r.writersDir())}
 	var out []LeftLock
@@ -84,8 +84,8 @@ func (r *Repo) sweepAfterCrash() error {
 	if !dead {
 		return nil
 	}
-	// A lock that is too young to be judged is waited for: only a crash a moment
-	// ago has left one.
+	// Wait for locks that are too young to be judged: only a very recent crash
+	// leaves them.
 	for range 10 {
 		_, left, err := r.SweepLocks()
 		if err != nil {
@@ -181,7 +181,7 @@ func (s *sweeper) remove(path string) (why string, err error) {
 	if why := s.judge(path, st); why != "" {
 		return why, nil
 	}
-	// Between the look and here nobody but another sweeper takes it away.
+	// Since the check only another sweeper can have removed it.
 	if now, err := os.Lstat(path); err != nil || !os.SameFile(st, now) {
 		return whyGone, nil
 	}

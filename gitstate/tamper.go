@@ -67,8 +67,8 @@ func (d Difference) String() string {
 	return d.Kind + " (" + d.Name + ")"
 }
 
-// Unreadable says that HEAD is now something with which git takes the folder for no repository:
-// every command of git fails there, so none of them can bring HEAD back.
+// Unreadable reports whether HEAD's value makes git reject the folder as a repository. Every
+// git command fails there, so none can restore HEAD.
 func (d Difference) Unreadable() bool {
 	if d.Kind != "HEAD" || d.Name != "HEAD" {
 		return false
@@ -98,8 +98,8 @@ var watched = []struct {
 	{"worktrees", "worktrees", true, ofOthers}, {"config", "modules", true, ofOthers},
 }
 
-// operations are files that say that a merge or the like was begun and waits for a person.
-// The index and the worktree belong to it then.
+// operations are the files of a merge or similar operation that waits for the user. The index
+// and the worktree belong to it then.
 var operations = []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG"}
 
 // ofOthers is what configures submodules and linked worktrees.
@@ -206,7 +206,7 @@ func (r *Repo) settingsFiles(ctx context.Context) ([]string, error) {
 		}
 		files = append(files, path)
 		if real, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(files, real) {
-			files = append(files, real) // settings that a person keeps elsewhere
+			files = append(files, real) // where a link to the settings leads
 		}
 	}
 	for _, set := range config {
@@ -392,9 +392,9 @@ func (s *Snapshot) OnlyMode(d Difference, now *Snapshot) bool {
 	return had && has && old.Sum == is.Sum && old.Mode != is.Mode && old.Mode.Type() == is.Mode.Type()
 }
 
-// OthersWorktree says whether a difference is a linked worktree that came or
-// went as a whole: people and other loops make and remove them at any time, and
-// none of them leads git anywhere in this one.
+// OthersWorktree reports whether a difference is a whole linked worktree that was
+// added or removed. Users and other loops do that at any time, and it cannot
+// redirect git in this one.
 func (s *Snapshot) OthersWorktree(d Difference, now *Snapshot) bool {
 	if d.Kind != "worktrees" {
 		return false
@@ -425,8 +425,8 @@ func (s *Snapshot) OthersWorktree(d Difference, now *Snapshot) bool {
 	return !before
 }
 
-// checkoutOf is the folder of a linked worktree that is one of our fresh checkouts, "" when
-// it is none. They come and go with every proof, whoever makes it.
+// checkoutOf is the folder of a linked worktree if it is one of our fresh checkouts, else "".
+// Every proof makes and removes one.
 func (s *Snapshot) checkoutOf(name string) string {
 	f := s.Files["worktrees:"+filepath.Join(s.common, "worktrees", name, "gitdir")]
 	if dir := string(f.Data); strings.Contains(filepath.ToSlash(dir), "/git-ralph/checkouts/") {

@@ -12,9 +12,9 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// What git's settings include and run may lie in the worktree: a team's settings, a filter's
-// script. An agent writes there, and the next git of the user, or of ours, runs what it
-// wrote, outside of any sandbox. So these files count as git's own.
+// git can read settings and run scripts from the worktree, such as filters. An agent can write
+// them, and the next git of the user or of git ralph would use them outside of any sandbox. So
+// these files are protected like git's own.
 
 // runsIn reports whether the value of a setting is a command that git starts.
 func runsIn(key string) bool {
@@ -98,9 +98,9 @@ func (r *Repo) Within(ctx context.Context) ([]string, error) {
 	}), err
 }
 
-// PutBackWithin makes the files of the worktree that git takes settings from or runs what they
-// were, before any git is asked. What it finds goes below the folder aside. bound says that what
-// was a file could not be written, so that a change is a person's and stays.
+// PutBackWithin restores the files of the worktree that git reads settings from or runs, before
+// any git command. What it finds is moved below aside. bound says that the sandbox kept existing
+// files from being written, so that a change of one is the user's and stays.
 func (s *Snapshot) PutBackWithin(bound bool, aside string) error {
 	var errs []error
 	for _, path := range s.outside {

@@ -11,8 +11,9 @@ import (
 	"git-ralph/notes"
 )
 
-// afterwards is what follows the verdict: amendments, being stuck, limits of
-// the provider, requests of the agent, the pause between two iterations.
+// afterwards runs after the verdict. It handles amendments, a stuck task,
+// provider limits, the agent's requests and the pause before the next
+// iteration.
 func (l *Loop) afterwards(ctx context.Context, it *attempt, j Verdict) (*Action, error) {
 	if err := session.DropSpend(l.Repo, it.id); err != nil {
 		l.Log("%v", err)

@@ -13,8 +13,8 @@ import (
 	"git-ralph/plan"
 )
 
-// amend judges the amendments that the newest handoff proposed, each as an
-// event of its own. What a crash left is done at the next start.
+// amend judges the amendments that the newest handoff proposed and records each
+// as an event. After a crash the next start judges the rest.
 func (l *Loop) amend() error {
 	for {
 		s, err := l.load()
@@ -79,8 +79,8 @@ func amendment(s state.State, critic plan.Critic) state.Event {
 	return e
 }
 
-// nextProposed is the amendment to be judged next. Entries of earlier versions do not say
-// from where theirs come: from the newest iteration.
+// nextProposed is the next amendment to judge. Entries of earlier versions do not name its
+// iteration; it is the newest one.
 func nextProposed(r state.Run) state.Proposed {
 	if len(r.Pending) > 0 {
 		return state.Proposed{Iteration: r.Iteration, Task: plan.TaskID(r.LastTask), Of: r.PendingOf, JSON: r.Pending[0]}

@@ -15,9 +15,8 @@ import (
 	"git-ralph/plan"
 )
 
-// CheckProvable refuses a plan that the settings could not prove whatever the
-// checks say: nothing is configured that binds, and a task has no verify
-// command of its own.
+// CheckProvable refuses a plan with a task that nothing could ever prove: no
+// configured check binds, and the task has no verify command.
 func (l *Loop) CheckProvable(p plan.Plan) error {
 	for _, t := range p.Tasks {
 		if (t.Status == plan.Pending || t.Status == plan.InProgress) && !l.Prover.Provable(t, nil) {
@@ -56,11 +55,11 @@ const (
 	setupPending setupState = false
 )
 
-// baseline runs the checks before the first iteration, to tell what was red
-// already from what an agent breaks, and again at a later start when nothing
-// known so far would prove the next task. A baseline that refuses to start is
-// not recorded, so that the next start looks anew. Before the iteration of
-// project.setup_prompt it refuses nothing: ready is false.
+// baseline runs the checks before the first iteration, so that checks that
+// already failed are not blamed on an agent. A later start runs them again when
+// nothing known can prove the next task. A baseline that refuses to start is
+// not recorded, so the next start checks again. Before project.setup_prompt has
+// run it refuses nothing.
 func (l *Loop) baseline(ctx context.Context, s state.State, ready setupState) error {
 	mode := l.Settings.BaselineMode
 	red := func(c state.CheckState) bool { return c.Red }

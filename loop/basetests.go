@@ -17,28 +17,27 @@ import (
 	"git-ralph/notes"
 )
 
-// An iteration's own verdict runs the tests of its checkpoint on its code. A
-// test that one iteration only loosens breaks nothing there, and the next one
-// has only the loose test. So before the work is called complete the tests that
-// were there where the journal begins are run once more, as they were, on the
-// final tree.
+// An iteration's verdict runs the tests of its own checkpoint. A test that one
+// iteration only loosens still passes there, and the next iteration only has the
+// loose test. So before the work counts as complete, the tests of the journal's
+// base commit are run as they were, on the final tree.
 //
-// What a person commits on the branch meanwhile belongs to those tests, and so
-// does what a task was allowed to change in them. Everything else that
-// iterations did to them is taken out.
+// Two kinds of later changes to these tests are kept: commits of users on the
+// branch, and changes by tasks that were allowed to change tests. All other
+// changes by iterations are undone.
 
 // oldTests begins the reason of a run in which such a test fails.
 const oldTests = "old_tests: "
 
-// BaseTestsRequest is what became of a branch since its journal began.
+// BaseTestsRequest is how a branch changed since its journal began.
 type BaseTestsRequest struct {
-	// Files as they should be where they are tests, and as they are.
+	// Files have the version wanted for tests, and the present one.
 	WeakenRequest
 	// AtBase makes a fresh checkout of the commit at which the journal begins.
 	AtBase func(run func(ProofRequest) error) error
 }
 
-// baseTests names the tests that fail now as they were.
+// baseTests names the tests that fail as they were.
 func (l *Loop) baseTests(ctx context.Context, tip object.ID, s state.State) ([]string, error) {
 	if !l.Settings.TestGuard || l.Settings.Fresh == "never" || tip.IsZero() {
 		return nil, nil
@@ -72,7 +71,7 @@ func (l *Loop) testsOf(ctx context.Context, base, tip object.ID, s state.State) 
 	return l.Prover.BaseTests(ctx, req)
 }
 
-// orSetup takes a failed set-up for a run that showed nothing.
+// orSetup logs a failed set-up and returns nil: it shows nothing.
 func (l *Loop) orSetup(ctx context.Context, err error) error {
 	var setup *setupError
 	if errors.As(err, &setup) && ctx.Err() == nil {
@@ -110,7 +109,7 @@ func (l *Loop) sinceBase(ctx context.Context, base, tip object.ID, s state.State
 	read := l.contentAt
 	for path, steps := range history {
 		if !slices.ContainsFunc(steps, func(c branchCommit) bool { return !c.trusted }) {
-			continue // nobody else touched it
+			continue // only trusted commits changed it
 		}
 		f := ChangedFile{Path: path}
 		if f.Before, err = read(base, path); err == nil {
@@ -160,7 +159,7 @@ func (l *Loop) contentAt(commit object.ID, path string) ([]byte, error) {
 type branchCommit struct {
 	id, parent object.ID
 	at         int // its place on the branch's line since the base
-	// trusted: by a person, or of a task that may change tests.
+	// trusted: made by a user, or by a task that may change tests.
 	trusted bool
 }
 
@@ -223,15 +222,15 @@ func (l *Loop) touched(ctx context.Context, base, tip object.ID, s state.State) 
 	return history, nil
 }
 
-// released says whether a person has allowed the task of an iteration to change
-// tests since.
+// released reports whether a user has since allowed the task of an iteration to
+// change tests.
 func released(s state.State, e state.Event) bool {
 	i := s.Plan.Find(e.Task)
 	return i >= 0 && s.Plan.Tasks[i].AllowTestChanges
 }
 
-// apply makes the change from was to is in file. Where file differs in the very
-// lines of the change, those of the change count. nil is a file that is not there.
+// apply applies the change from was to is to file by a three-way merge. On a conflict the lines
+// of is win. nil is an absent file.
 func (l *Loop) apply(ctx context.Context, file, was, is []byte) ([]byte, error) {
 	if file == nil || was == nil || is == nil || bytes.Equal(file, was) {
 		return is, nil
@@ -251,7 +250,7 @@ func (l *Loop) apply(ctx context.Context, file, was, is []byte) ([]byte, error) 
 	}
 	out, err := l.Repo.Git.Run(ctx, args...)
 	if err != nil {
-		return is, ctx.Err() // what cannot be merged, such as binary data, is taken as it is
+		return is, ctx.Err() // what cannot be merged, such as binary data, is replaced by is
 	}
 	return out, nil
 }

@@ -10,8 +10,8 @@ import (
 	"git-ralph/plan"
 )
 
-// complete proves that the work stands: every check that binds is green on
-// nothing but the branch's tip, whatever was red before the run.
+// complete proves the finished work: every binding check passes in a checkout
+// of only the branch's tip, even checks that failed before the run.
 func (l *Loop) complete(ctx context.Context, s state.State) (Action, error) {
 	done := Action{Kind: Halt, Status: state.Complete}
 	_, tip, err := l.Repo.Head(ctx)
@@ -40,10 +40,10 @@ func (l *Loop) complete(ctx context.Context, s state.State) (Action, error) {
 // freshChecks begins the reason of a run that ended with red checks.
 const freshChecks = "fresh_checks: "
 
-// proveTip runs the checks, and the baseline excuses none of them: in a fresh
-// checkout of the branch's tip, or where the settings forbid one in the
-// worktree, which is put back. The verify commands of the tasks that are done
-// have to hold as well, and those of tasks that a new plan has replaced.
+// proveTip runs the checks in a fresh checkout of the branch's tip; the
+// baseline excuses none. Where the settings forbid a checkout it uses the
+// worktree and restores it afterwards. The verify commands of done tasks, and
+// of tasks that a new plan replaced, have to pass too.
 func (l *Loop) proveTip(ctx context.Context, tip object.ID, s state.State) (ProofReport, error) {
 	req := ProofRequest{Baseline: s.Baseline, Unexcused: true, Complete: true, Verify: s.Plan.Carried()}
 	for _, t := range s.Plan.Tasks {

@@ -22,9 +22,9 @@ import (
 	"git-ralph/notes"
 )
 
-// A judge says that a criterion is met; the harness believes only what it can
-// see for itself: a command that it runs again, or a text that it finds in a file
-// of the commit. The words around it are kept for people and count for nothing.
+// A judge only claims that a criterion is met. The harness believes what it can
+// check: a command that it runs again, or a text that it finds in a file of the
+// commit. The judge's explanation is kept for people and does not count.
 
 // How far a criterion was shown.
 const (
@@ -72,7 +72,7 @@ type witness struct {
 	tree   object.ID // of the commit
 	policy *guard.Policy
 	specs  []Spec
-	// ran tells of every command, with its whole output.
+	// ran gets every command with its whole output.
 	ran  func(state.CheckRun, []byte)
 	done map[[2]string]finding // by command and expected output
 	err  error                 // what kept the harness from looking at all
@@ -178,13 +178,13 @@ func cutLast(s, sep string) (head, tail string, ok bool) {
 // quotation may be a part of a line.
 const leastQuote = 4
 
-// says reports whether a text holds a letter or a digit: a bracket stands in any file.
+// says reports whether a text has a letter or digit: a lone bracket proves nothing.
 func says(text string) bool {
 	return strings.ContainsFunc(text, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
 }
 
-// repeats reports whether a quotation holds the whole criterion, which is then what somebody
-// wrote about the work and not the work. A criterion of a word or two may stand in code.
+// repeats reports whether a quotation holds the whole criterion: such text describes the work
+// and does not prove it. Criteria of one or two words are exempt, as code may hold them.
 func repeats(quote, criterion string) bool {
 	plain := func(s string) string {
 		return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(c rune) bool {

@@ -220,8 +220,8 @@ func (l Limits) attempts(t plan.Task) int {
 	return l.MaxAttempts
 }
 
-// threshold is the number of failures in a row that opens the breaker. The
-// default gives way to the attempts of the one task that failed each time:
+// threshold is the number of failures in a row that opens the breaker. While
+// all of them are of one task, that task may use all its attempts first:
 // max_attempts = 5 means five.
 func threshold(s state.State, l Limits) int {
 	i := s.Plan.Find(plan.TaskID(s.Run.LastFailTask))
@@ -260,10 +260,10 @@ func decideBreaker(s state.State, l Limits, now time.Time) (Action, bool) {
 	return Action{}, false
 }
 
-// decideStagnation is what follows when no task was finished for a while: a new
-// plan, the most tried task blocked, or the breaker. A task that was never
-// tried gets its first try instead, and one that goes forward by steps the
-// steps that it may take.
+// decideStagnation decides when no task was finished for a while: plan again,
+// block the task with the most attempts, or open the breaker. A task without
+// attempts is tried first. A task with partial steps may use up the steps it is
+// allowed.
 func decideStagnation(s state.State, l Limits) (Action, bool) {
 	reason := fmt.Sprintf("stagnation:%d", s.Run.Breaker.Stagnation)
 	if l.RegeneratePlan && s.Run.SessionReplans == 0 && s.Plan.PercentComplete() < 50 {

@@ -15,10 +15,9 @@ import (
 	"git-ralph/plan"
 )
 
-// What verify runs is what a commit demands by its own ralph.toml and by the
-// plan as it was when the commit was kept. The journal's record of what ran is
-// compared with that and never believed: whoever can write a journal can write
-// `true` into it.
+// verify runs what a commit demands by its own ralph.toml and by the plan at the
+// time it was kept. The journal's record of the checks is only compared with
+// that, never believed: whoever can write a journal can write `true` into it.
 
 // settingsFile is where a project keeps its settings.
 const settingsFile = "ralph.toml"
@@ -30,8 +29,8 @@ type demand struct {
 	wasRed map[string]bool
 	// baseline is what was known about the checks when the commit was kept.
 	baseline []state.CheckState
-	// differs says where the record is not what settings and plan demand, so
-	// that nothing is proved; notes say the same where it does no harm.
+	// differs says where the record contradicts the settings or the plan; then
+	// nothing is proved. notes are harmless differences.
 	differs, notes []string
 }
 
@@ -95,8 +94,8 @@ func (l *Loop) demandOf(c rangeCommit, entries []journal.Entry) (demand, error) 
 	return d, nil
 }
 
-// compare holds what a commit demands by its own settings against what was recorded:
-// head says that no commit follows it, which could be the proof of what waited.
+// compare compares what a commit demands by its own settings with the record. head says that no
+// commit follows that could prove the skipped checks.
 func (d *demand) compare(own []state.CheckRun, head bool, recorded map[string]state.CheckRun, waited map[string]bool,
 	before map[string]string, agreed map[string]bool) {
 	wanted := map[string]bool{}
@@ -148,8 +147,8 @@ func checkKey(c state.CheckRun) string {
 
 func quoted(command string) string { return "`" + notes.OneLine(command, 200) + "`" }
 
-// demandsAt is what the settings of a commit demand; one without a ralph.toml
-// goes by the present settings.
+// demandsAt is what the settings of a commit demand. A commit without a
+// ralph.toml uses the present settings.
 func (l *Loop) demandsAt(commit object.ID, verify []string) ([]state.CheckRun, error) {
 	tree, err := l.Repo.TreeOf(commit)
 	if err != nil {
@@ -170,9 +169,9 @@ func (l *Loop) demandsAt(commit object.ID, verify []string) ([]state.CheckRun, e
 	return list, nil
 }
 
-// verifyCommit runs what a kept commit demands on nothing but its files. Checks
-// that were red when it was kept are excused by what came after; at the end of
-// the range nothing comes after.
+// verifyCommit runs what a kept commit demands, in a checkout of only that
+// commit. It excuses checks that failed when the commit was kept if later commits
+// of the range can have repaired them.
 func (l *Loop) verifyCommit(ctx context.Context, c rangeCommit, entries []journal.Entry) (VerifiedCommit, error) {
 	last := entries[len(entries)-1].Event
 	one := VerifiedCommit{Commit: c.id.String(), Iteration: last.Iteration, Task: last.Task, Phase: last.Phase,
@@ -214,8 +213,8 @@ func (l *Loop) verifyPerson(ctx context.Context, c rangeCommit) (VerifiedCommit,
 	return one, l.replay(ctx, c, &one, demand{run: present, baseline: snap.State.Baseline}, "no check is configured")
 }
 
-// replay runs the commands of a demand in a fresh checkout and says how the
-// commit stands. none is why it is not proved when nothing was green.
+// replay runs the commands of a demand in a fresh checkout and sets the
+// commit's result. none is the reason given when nothing was green.
 func (l *Loop) replay(ctx context.Context, c rangeCommit, one *VerifiedCommit, d demand, none string) error {
 	one.Result, one.Reason = Unproved, strings.Join(d.differs, "; ")
 	also, err := l.stillDemanded(ctx, c, d.run)
@@ -260,9 +259,9 @@ func (l *Loop) replay(ctx context.Context, c rangeCommit, one *VerifiedCommit, d
 	return nil
 }
 
-// stillDemanded are the verify commands of finished tasks that hold at the tip of the
-// branch as well, as before `complete`. They can only fail it: what proves it are the
-// commands of the commit itself.
+// stillDemanded are the verify commands of finished tasks, which must pass at the tip of the
+// branch as before `complete`. They can only fail the commit. Only its own commands can prove
+// it.
 func (l *Loop) stillDemanded(ctx context.Context, c rangeCommit, run []state.CheckRun) ([]state.CheckRun, error) {
 	if !c.head {
 		return nil, nil

@@ -37,9 +37,9 @@ func (l *Loop) discover(ctx context.Context, s state.State, failure string) (End
 		specs: specFiles(specs), request: s.Run.Request, failure: failure})
 }
 
-// weigh sorts the specs of the worktree: what is wrong with those that this run
-// wrote, what is doubtful, and how many can be used. A file that was there
-// before and that the run left alone is the person's matter.
+// weigh checks the specs of the worktree. It returns problems in the specs that
+// this run wrote, warnings, and the usable specs. Problems in a spec that the run
+// did not change are only warnings.
 func (d *discovery) weigh() (problems, warnings []string, changed, usable []Spec, err error) {
 	specs, err := ReadSpecs(d.l.Repo.Root)
 	if err != nil {

@@ -26,7 +26,7 @@ func (l *Loop) recordEffects(it *attempt, j Verdict, res *state.Result) {
 		res.Plan = it.made.plan
 	}
 	if it.run.Outcome == session.NotStarted {
-		res.Handoff = nil // nobody worked: what the last one said still holds
+		res.Handoff = nil // no agent worked: the previous handoff stays valid
 	}
 	l.memorise(it, res)
 }

@@ -14,10 +14,10 @@ import (
 	"git-ralph/plan"
 )
 
-// A command that does not find a program, or may not run it, says nothing about
-// the work when the program is not part of the work: no agent can repair the
-// machine, so the run ends and nobody loses an attempt. A file of the worktree
-// that is gone or not executable is the work's own fault.
+// A command whose program is missing or may not be run says nothing about the
+// work, unless the program is part of the work. No agent can repair the machine,
+// so the run ends without counting an attempt. A missing or non-executable file
+// of the worktree is the attempt's own fault.
 
 // Lack is a program that PATH does not have.
 type Lack struct {
@@ -28,9 +28,9 @@ type Lack struct {
 
 func environment(program string) string { return "environment: " + program + " not found" }
 
-// programs refuses to start where checks or the tasks that can be worked on
-// need programs that PATH lacks. For later tasks it only warns: what they need
-// may be made by those before them.
+// programs refuses to start when PATH lacks programs that checks or runnable
+// tasks need. For later tasks it only warns, because earlier tasks may create
+// those programs.
 func (l *Loop) programs(ctx context.Context, s state.State) error {
 	runnable := s.Plan.Runnable()
 	var tasks []plan.Task
@@ -62,7 +62,7 @@ func (l *Loop) programs(ctx context.Context, s state.State) error {
 	return refusal.New(refusal.MissingProgram, "%s", strings.Join(now, "; "))
 }
 
-// lacking are the runs that failed because a program is missing, and that count.
+// lacking are the runs that failed for a missing program and are not tolerated.
 func lacking(runs []state.CheckRun) []state.CheckRun {
 	return slices.DeleteFunc(slices.Clone(runs), func(c state.CheckRun) bool {
 		return c.Passed || c.Tolerated ||
@@ -74,8 +74,8 @@ func named(runs []state.CheckRun, name string) []state.CheckRun {
 	return slices.DeleteFunc(runs, func(c state.CheckRun) bool { return c.Name != name })
 }
 
-// workFile says that a program is a path of the worktree with nothing there
-// that could be run.
+// workFile reports whether a program is a path of the worktree and no
+// executable file is there.
 func (l *Loop) workFile(program string) bool {
 	if !strings.ContainsRune(program, '/') {
 		return false

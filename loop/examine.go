@@ -76,14 +76,14 @@ func (l *Loop) examine(ctx context.Context, rd *Ready, ran *Ran) (*Examined, err
 	if x.add(rd.blameSpoiled()); err != nil || l.isolated() {
 		return x, err
 	}
-	// Checks and steps ran what the agent wrote, and nothing kept them from
-	// all of git.
+	// Checks and steps ran the agent's code, and no sandbox protected all of
+	// git.
 	f, err = l.checkTamper(rd)
 	x.add(f)
 	return x, err
 }
 
-// make takes what a job has made that ends by it and by no claim into the value.
+// make takes over the result of a job that ends without an agent's claim.
 func (x *Examined) make(m made) {
 	x.add(findings{notices: m.notices})
 	if c := m.validated; c != nil {
@@ -103,13 +103,15 @@ func (x *Examined) make(m made) {
 	}
 }
 
-// judged reports whether the run ended by itself, so that its work is checked.
+// judged reports whether the run ended by itself; only then is its work
+// checked.
 func (it *attempt) judged() bool {
 	switch it.run.Outcome {
 	case session.Completed, session.MaxTurns, session.PermissionDenied:
 		return !it.facts.Skipped
 	case session.BudgetExceeded:
-		// What was finished when a budget of the session ended is worth it, too.
+		// Work that was finished when a session budget ran out is checked as
+		// well.
 		return it.facts.Said.Done && !ofIteration(it.run.Detail)
 	}
 	return false
@@ -248,7 +250,7 @@ func (l *Loop) weighChange(rd *Ready, a *worktree.Capture) (c Change, f findings
 		}
 	}
 	if rd.phase == state.Building {
-		// What git does not know of, untracked or ignored, is protected as well.
+		// Untracked and ignored files are protected as well.
 		for _, path := range slices.Concat(a.PutBack, a.IgnoredChanged) {
 			protect(path)
 		}
@@ -417,9 +419,9 @@ func passed(c state.CheckRun) string {
 	return "failed"
 }
 
-// nameBeside says which tracked files changed while the agent ran and none of
-// its tool calls can have changed them. It says nothing where that cannot be
-// known: of a driver whose calls are not told. The caller asks only where no step ran.
+// nameBeside names the tracked files that changed during the run and that no tool call of the
+// agent can have changed. It names none when the driver does not report tool calls. The caller
+// asks only where no step ran.
 func nameBeside(calls session.CallWatch, after *worktree.Capture) (notices []string) {
 	var paths []string
 	for _, c := range after.Changes {

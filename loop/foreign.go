@@ -36,8 +36,8 @@ func (l *Loop) covered(before *worktree.Checkpoint) []string {
 		l.ignoredRepos, l.linkedWorktrees(), settings))))
 }
 
-// sandboxed is Sandboxed in an iteration: no git process that we start finds afterwards what was written in
-// the worktree where it takes settings or programs from. Without a boundary checkTamper looks.
+// sandboxed is Sandboxed for an iteration. Afterwards it restores files of the worktree that git reads or
+// runs, before any git process of ours starts. Without a sandbox checkTamper does it.
 func (l *Loop) sandboxed(it *Ready, use session.Use, f func(session.Starter) error) error {
 	err := l.Sandboxed(it.id, use, f)
 	if it.git == nil || !l.writeProtected() {
@@ -46,7 +46,7 @@ func (l *Loop) sandboxed(it *Ready, use session.Use, f func(session.Starter) err
 	return errors.Join(err, it.git.PutBackWithin(l.isolated(), recovery.AsideOf(l.Repo, it.id)+"-git"))
 }
 
-// blameSpoiled rejects what wrote where git takes settings or programs from.
+// blameSpoiled rejects the iteration for changed files that git reads or runs.
 func (r *Ready) blameSpoiled() (f findings) {
 	for _, path := range r.git.TakeSpoiled() {
 		f.tampered = []string{"config"}
@@ -73,7 +73,7 @@ func (l *Loop) linkedWorktrees() []string {
 		} else {
 			continue // it is gone
 		}
-		// Ours, and one that ours lies in, have to be written.
+		// Our worktree, and one that contains it, must be writable.
 		if rel, err := filepath.Rel(dir, l.Repo.Root); err == nil && (rel == "." || filepath.IsLocal(rel)) {
 			continue
 		}
@@ -109,7 +109,7 @@ func (l *Loop) foreignPaths() []string {
 	return paths[:min(len(paths), maxForeign)]
 }
 
-// nameForeign names those that are not what they were. Nothing is put back.
+// nameForeign names the repositories that changed. Nothing is restored.
 func (l *Loop) nameForeign(was map[string]string) (notices []string) {
 	for _, p := range slices.Sorted(maps.Keys(was)) {
 		if l.Engine.Fingerprint(p) != was[p] {

@@ -20,7 +20,7 @@ import (
 // are warm; no later command changes it.
 func warm(journalID string) session.Home { return session.Home{Layer: "warm-" + journalID} }
 
-// fresh is a commit to be checked out by itself, and what is run there.
+// fresh is a commit to check out by itself, and how to run there.
 type fresh struct {
 	commit object.ID
 	over   []ChangedFile // files put over those of the commit; a nil After removes
@@ -36,11 +36,10 @@ type setupError struct{ err error }
 func (e *setupError) Error() string { return fmt.Sprintf("the setup failed: %v", e.err) }
 func (e *setupError) Unwrap() error { return e.err }
 
-// inFresh runs f in a fresh checkout, after the set-up commands. Whatever runs
-// there starts from the commit and from the user's own home folder: nothing that
-// an iteration, a check or another proof left is to be seen. What the set-up
-// leaves in the home folder is there for f and gone afterwards, with every
-// process.
+// inFresh runs f in a fresh checkout, after the set-up commands. f sees only the
+// commit and the user's own home folder, nothing that an iteration, a check or
+// another proof left. What the set-up writes to the home folder is visible to f.
+// It is removed afterwards, together with every process.
 func (l *Loop) inFresh(ctx context.Context, c fresh, f func(ProofRequest) error) error {
 	dir := c.dir
 	if dir == "" {
@@ -122,7 +121,7 @@ func FreshCheckout(ctx context.Context, repo *gitstate.Repo, commit object.ID) (
 		if os.RemoveAll(parent); err == nil {
 			return
 		}
-		// What ran there may have spoilt its .git file, so that git did not know it.
+		// A command may have damaged its .git file, so that git does not know it.
 		repo.Git.Run(bg, "worktree", "unlock", dir)
 		repo.Git.Run(bg, "worktree", "prune")
 	}

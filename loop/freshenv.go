@@ -80,21 +80,20 @@ func heldBy(root, dir string, env []string) map[string]bool {
 	return held
 }
 
-// checkoutEnv is the environment of a command in the checkout dir: what leads
-// into the worktree at root leads to the same place of the checkout, and is left
-// out as long as nothing is there. An activated virtual environment serves a
-// proof only when the set-up commands have made it anew.
+// checkoutEnv is the environment of a command in the checkout dir. Paths into the
+// worktree at root are changed to the same paths of the checkout, or dropped while
+// nothing is there. So an activated virtual environment only works if the set-up
+// commands create it again.
 //
-// Of PATH, entries that depend on the current folder and those that the commit
-// holds (held) are left out: a file of the commit must not take the place of a
-// program.
+// PATH entries that are relative or part of the commit (held) are dropped: a file
+// of the commit must not replace a program.
 func checkoutEnv(env []string, root, dir string, held map[string]bool) []string {
 	if home := proc.Getenv(env, "HOME"); home != "" {
 		if _, inside := insideOf(home, root); inside {
-			return env // a worktree that is, or holds, the home folder
+			return env // the worktree is or contains the home folder
 		}
 	}
-	// moved is a path that leads into the worktree as one of the checkout.
+	// moved maps a path in the worktree to the same path in the checkout.
 	moved := func(path string) (to string, inside, there bool) {
 		rel, inside := insideOf(path, root)
 		if !inside {

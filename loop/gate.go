@@ -29,7 +29,7 @@ type RemoteGate interface {
 	Printed(ctx context.Context, c RemoteCheck) string
 }
 
-// ErrPushRefused: the branch of the pull request has what ours has not.
+// ErrPushRefused: the branch of the pull request has commits that ours lacks.
 var ErrPushRefused = errors.New("the branch there has other commits")
 
 // PullRequest is one that is open.
@@ -46,7 +46,7 @@ type RemoteCheck struct {
 	Link  string
 }
 
-// RemoteState is what became of a RemoteCheck.
+// RemoteState is the result of a RemoteCheck.
 type RemoteState string
 
 // The states. A check that was left out, or that may fail, is RemoteGreen.
@@ -95,16 +95,16 @@ func short(commit string) string { return commit[:min(12, len(commit))] }
 
 // gating is what a loop remembers of the pull request.
 type gating struct {
-	later time.Time // before which it is not looked at again, since it could not be read
+	later time.Time // after a failed read: not read again before this time
 	said  string    // what a person was told last
 }
 
 // gateRest is how long a service that does not answer is left alone between iterations.
 const gateRest = 5 * time.Minute
 
-// followGate brings the pull request up to date between two iterations, and what
-// is red there into the next prompt: it returns the state with it. It never holds
-// the run up, nor a person who asks it to stop.
+// followGate updates the pull request between two iterations and adds its failed
+// checks to the next prompt. It returns the state with them. It blocks neither the
+// run nor a user's request to stop.
 func (l *Loop) followGate(ctx context.Context, s state.State) (state.State, error) {
 	told := s
 	var failed error
@@ -145,7 +145,7 @@ func (l *Loop) updateRemote(ctx context.Context, s state.State) (state.State, er
 	return l.tellRemote(ctx, s, *pr)
 }
 
-// sayGate tells a person what has become of the pull request, once.
+// sayGate reports the state of the pull request, each message once.
 func (l *Loop) sayGate(format string, args ...any) {
 	if said := fmt.Sprintf(format, args...); said != l.gating.said {
 		l.gating.said = said
@@ -169,8 +169,8 @@ func (l *Loop) tellRemote(ctx context.Context, s state.State, pr PullRequest) (s
 	return s, nil
 }
 
-// noteRemote records what is red in the pull request; nothing happens when it is
-// known already.
+// noteRemote records the failed checks of the pull request unless they are already
+// recorded.
 func (l *Loop) noteRemote(s state.State, red, said string) (state.State, error) {
 	if s.Run.Remote == said {
 		return s, nil
@@ -186,7 +186,7 @@ func (l *Loop) noteRemote(s state.State, red, said string) (state.State, error) 
 	return l.load()
 }
 
-// maxPrinted is of how many red checks the output is fetched.
+// maxPrinted is for how many red checks the output is fetched.
 const maxPrinted = 3
 
 // remoteText is what the next prompts say about red checks. It is the same for the
@@ -217,9 +217,9 @@ func (l *Loop) remoteText(ctx context.Context, s state.State, pr PullRequest) st
 	return strings.TrimSpace(notes.CutBytes(notes.Redact(b.String()), state.MaxRemote))
 }
 
-// passGate holds complete back until the checks of the pull request are green for
-// the tip that was proved. It waits as long as pr.wait; nil says that there is
-// something else to do: red checks became a task, a person wants something, or ctx ended.
+// passGate delays complete until the checks of the pull request pass for the proved tip. It
+// waits at most pr.wait. nil means that the loop goes on: failed checks became a task, the user
+// asked for something, or ctx ended.
 func (l *Loop) passGate(ctx context.Context, s state.State, done Action) (*Action, error) {
 	if l.Gate == nil {
 		return &done, nil
@@ -253,7 +253,7 @@ func (l *Loop) passGate(ctx context.Context, s state.State, done Action) (*Actio
 	case over || w.late():
 		return &Action{Kind: Halt, Status: state.HaltedStatus, Reason: remoteChecks + w.why}, nil
 	}
-	return nil, nil // a person has said something
+	return nil, nil // the user asked for something
 }
 
 // gateWait is one wait for the checks of the pull request.
@@ -268,7 +268,7 @@ type gateWait struct {
 	green  time.Time // since when all that have reported are green
 
 	pr      *PullRequest
-	verdict RemoteState // "" = the wait is over and nothing was found out
+	verdict RemoteState // "" = the wait ended without a result
 	why     string
 }
 
@@ -321,7 +321,7 @@ func (w *gateWait) look(ctx context.Context) bool {
 	if w.verdict == RemoteRed {
 		return true
 	}
-	// A service tells of some checks late: green counts once it has stood.
+	// Some services report checks late: green counts once it has lasted.
 	if w.green.IsZero() {
 		w.green = l.Now()
 	}
@@ -369,7 +369,7 @@ func (l *Loop) redRemote(ctx context.Context, s state.State, pr PullRequest) (*A
 	return nil, err
 }
 
-// personWaits says that a person wants something that a wait stands in the way of.
+// personWaits reports whether the user asked for something that must end a wait.
 func personWaits(s state.State) bool {
 	return holdsUp(s) || !s.Plan.Complete() ||
 		slices.ContainsFunc(s.Questions, func(q state.Question) bool { return !q.Answered })

@@ -42,7 +42,7 @@ type helperRun struct {
 	readOnly bool
 	// after is the worktree that is put back when it has run; nil = that of the checkpoint.
 	after *worktree.Capture
-	// writes reports whether what it changed stays for now, and the caller weighs it.
+	// writes reports whether its changes stay until the caller has judged them.
 	writes bool
 }
 
@@ -53,7 +53,7 @@ type answer struct {
 	prompt    string
 	knowledge []notes.Knowledge
 	text      string // what it said last
-	failed    error  // the run, or what it left
+	failed    error  // of the run, or of its answer
 }
 
 // help runs a helper agent and puts back what it changed. An error is one of the
@@ -173,7 +173,7 @@ func (l *Loop) readAnswer(it *Ready, runDir string, c session.Collected, h helpe
 	d, err := agentctx.ParseDirective(h.kind, raw)
 	if err != nil {
 		if ans.directive != nil || ans.prompt != "" {
-			return nil // the tools have said it
+			return nil // the tools have answered
 		}
 		return err
 	}
@@ -334,8 +334,8 @@ func (l *Loop) note(it *Ready, n state.ContextNote) error {
 	return nil
 }
 
-// lastOutputs are the whole outputs of the checks of the attempt before, from
-// its evidence; none when there is none any more.
+// lastOutputs are the complete check outputs of the previous attempt, from its
+// evidence; none when that is gone.
 func (l *Loop) lastOutputs(ctx context.Context, it *Ready) []agentctx.Output {
 	if it.task.Failure == "" {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"git-ralph/loop/session"
 )
 
-// Facts are everything that a verdict depends on. Examine establishes them;
-// what an agent said is one group among others.
+// Facts are everything that a verdict depends on. examine establishes them; the
+// agent's claims are one group of them.
 type Facts struct {
 	// Claims reports whether the job ends by the agent's claim, as a task does. Other
 	// jobs end by what they leave.
@@ -78,7 +78,7 @@ func reject(reasons ...string) Verdict {
 	return Verdict{Verdict: state.Reject, Reasons: reasons}
 }
 
-// rejectAttempt is a reject that the task answers for.
+// rejectAttempt is a reject that costs the task an attempt.
 func rejectAttempt(reasons ...string) Verdict {
 	return Verdict{Verdict: state.Reject, Reasons: reasons, Attempt: true, Failure: true}
 }
@@ -114,8 +114,8 @@ func Judge(f Facts) Verdict {
 	if silent && f.Said.Problem != "" {
 		why = append(why, "handoff: "+f.Said.Problem)
 		if len(why) == 2 {
-			// Everything else is green: what could not be read is no attempt at the
-			// task. The breaker ends a client that never writes a readable one.
+			// Everything else is green, and an unreadable handoff is no attempt at the task.
+			// The breaker stops a client that never writes a readable one.
 			return Verdict{Verdict: state.Reject, Reasons: why, Failure: true}
 		}
 	}
@@ -177,7 +177,7 @@ func judgeOutcome(f Facts) (v Verdict, ended bool) {
 	return v, false
 }
 
-// broken says why the run did not come to an end by itself, or not an honest one.
+// broken says why the run did not end normally or honestly.
 func broken(f Facts) []string {
 	var why []string
 	if len(f.Tampered) > 0 {

@@ -39,7 +39,7 @@ type Landing struct {
 	From, To object.ID      // of the branch
 	Commits  []LandedCommit // oldest first; none = the branch has the work already
 	Merge    bool           // by one merge commit: the linked branch has merges of its own
-	// Entry is the entry that the journal goes on from, Zero = it has all of them.
+	// Entry is the journal's entry to continue from; Zero = it has all of them.
 	Entry object.ID
 	// Joined are events that only the branch had, and what became of them.
 	Joined []state.Merged
@@ -151,8 +151,8 @@ func (l *Lander) journals(ctx context.Context, p *Landing) error {
 	return nil
 }
 
-// joined is the journal of the linked branch with what people have decided on the branch
-// since. Where agents have worked on both, nobody can say which of them has done a task.
+// joined is the linked branch's journal plus the user's later decisions on the branch. It
+// refuses when agents worked on both: then it is unknown which of them did a task.
 func (l *Lander) joined(ctx context.Context, theirs *journal.Snapshot, p *Landing) (*journal.Snapshot, error) {
 	next, err := l.Loop.Journal.Onto(ctx, theirs, p.old, decided)
 	if err != nil {
@@ -245,9 +245,9 @@ const (
 	unsigned signature = false
 )
 
-// putOn makes the commit again on top of another one, with its author and its
-// message; conflicts are the paths that do not join. A commit that changes nothing
-// there is left out: what comes back is the tip.
+// putOn repeats a commit on top of tip, with the same author and message. conflicts are the
+// paths that do not merge. A commit that changes nothing there is left out, and tip is
+// returned.
 func putOn(ctx context.Context, repo *gitstate.Repo, commit, tip object.ID, sign signature) (is object.ID,
 	conflicts []string, err error) {
 	c, err := repo.Store.ReadCommit(commit)
@@ -348,8 +348,8 @@ func (l *Lander) prove(ctx context.Context, p Landing) error {
 		strings.Join(report.Reasons, "; ")).About(l.Root)
 }
 
-// move carries the landing out as a keep is: the journal's move is the commit
-// point, and what follows it is finished after a crash.
+// move carries out the landing like a keep: the journal's move is the commit
+// point. After a crash recovery finishes the rest.
 func (l *Lander) move(ctx context.Context, p Landing) error {
 	j := l.Loop.Journal
 	e := state.Event{Type: state.EvOperator, Operator: &state.Operator{Command: "land", ID: l.Linked.Branch,
@@ -415,7 +415,7 @@ func movedMeanwhile(err error) error {
 	return err
 }
 
-// notes puts the notes of the commits on what they are now.
+// notes copies the notes of the commits to their landed versions.
 func (l *Lander) notes(ctx context.Context, p Landing) error {
 	is := map[string]object.ID{}
 	for _, c := range p.Commits {

@@ -46,9 +46,9 @@ func (s Settings) Gates() Gates {
 	return Gates{Specs: s.ConfirmSpecs, Plan: s.ConfirmPlan, Report: s.HumanApproval, Rounds: s.Rounds}
 }
 
-// DecidePhase says what comes next in the lifecycle. Like Decide it reads
-// nothing but the state: a phase is over when it has left what it is for, and
-// when a person agreed where they want to be asked.
+// DecidePhase decides the next step of the lifecycle. Like Decide it reads only
+// the state. A phase is over when it has produced its result and the user has
+// approved it where they want to be asked.
 func DecidePhase(s state.State, g Gates) Action {
 	r := s.Run
 	agreed := slices.Contains(r.Confirmed, string(r.Phase))

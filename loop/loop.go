@@ -1,8 +1,8 @@
-// Package loop owns the state machine: what happens next (Decide), one
-// iteration from checkpoint to verdict, how its end is kept or rejected, and
-// how a run begins and ends. It stores nothing but events in the journal; what
-// an iteration leaves besides is recovery's. Agents, tools and the sandbox come
-// to it through the interfaces of session, checks through those in ports.go.
+// Package loop owns the state machine: what happens next (Decide), one iteration
+// from checkpoint to verdict, how its end is kept or rejected, and how a run
+// begins and ends. It stores only events in the journal; package recovery stores
+// the rest of an iteration. It reaches agents, tools and the sandbox through the
+// interfaces of session, and checks through those in ports.go.
 package loop
 
 import (
@@ -49,8 +49,8 @@ type Loop struct {
 	Share *Sharing
 	// Team are the workers that do the iterations; nil = this process does them.
 	Team *Team
-	// Mend repairs what workers left that have died since the run began and are not its
-	// own: those of a run that was killed live a moment longer. nil = there are none.
+	// Mend repairs the state of workers of other runs that have died since this run began:
+	// workers of a killed run live a moment longer than it. nil = there are none.
 	Mend func() error
 	// Gate is the pull request that complete waits for; nil = it waits for none.
 	Gate RemoteGate
@@ -282,9 +282,9 @@ func (l *Loop) workOn(ctx context.Context, s state.State, id plan.TaskID) (*Acti
 }
 
 // proveEnd runs the checks in a fresh checkout at the end of a run that stops
-// after building. Where a person is asked about tasks that were set aside this
-// comes first, so that their agreement completes the run; what is red then is
-// said and does not change that they are asked.
+// after building. It runs before the user is asked about tasks set aside, so
+// that their approval completes the run. Failed checks are reported but do not
+// prevent the question.
 func (l *Loop) proveEnd(ctx context.Context, s state.State, a Action) (*Action, error) {
 	asked := a.Status == state.NeedsReview
 	a.Kind = Halt
@@ -354,8 +354,8 @@ func (l *Loop) limits(s state.State) Limits {
 	return lim
 }
 
-// mayReplan says whether an agent may plan anew by itself: only from specs. A
-// plan that a person wrote without them is all that says what is wanted.
+// mayReplan reports whether an agent may replan by itself: only when there are
+// specs. Otherwise the user's plan is the only statement of what is wanted.
 func (l *Loop) mayReplan(s state.State) bool {
 	if s.Run.Breaker.Stagnation < l.Settings.Limits.Stagnation {
 		return false // nothing asks
@@ -410,8 +410,8 @@ func (l *Loop) wait(ctx context.Context, a Action) error {
 	})
 }
 
-// waitFor stands still until a time has come, over says so, or a person asks for
-// what wants is looking for. over is nil or may take its time: it is ended early.
+// waitFor waits until a time has come, over is true, or wants accepts a user's
+// request. over may be nil. It may be slow: a request cancels its context.
 func (l *Loop) waitFor(ctx context.Context, a Action, over func(context.Context) bool,
 	wants func(state.State) bool) error {
 	until := ""

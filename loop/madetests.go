@@ -19,8 +19,8 @@ import (
 // maxBetween bounds how many commits are tried; each costs a checkout and a run of the tests.
 const maxBetween = 12
 
-// stretch is when a version of a test was the newest one: from one commit of the branch's
-// line to another, both included.
+// stretch is the range of commits, both ends included, in which a version of a test was the
+// newest one.
 type stretch struct{ from, to int }
 
 // between lists the commits whose tests are run besides those of the base.
@@ -31,7 +31,7 @@ func (l *Loop) between(line map[string][]branchCommit, isTest func(path string, 
 	for path, steps := range line {
 		for j, c := range steps {
 			ids[c.at] = c.id
-			// What people made, and what was there at the beginning, the base's own run covers.
+			// The base's own run covers users' tests and the original ones.
 			made := slices.ContainsFunc(steps[:j], func(c branchCommit) bool { return !c.trusted })
 			if c.trusted || !made {
 				continue
@@ -60,7 +60,7 @@ func (l *Loop) between(line map[string][]branchCommit, isTest func(path string, 
 	return out, nil
 }
 
-// points are the fewest places so that each stretch has one.
+// points are the fewest places such that each stretch has one.
 func points(list []stretch) []int {
 	stable.Sort(list, func(a, b stretch) int { return cmp.Or(a.to-b.to, a.from-b.from) })
 	var out []int
@@ -110,14 +110,14 @@ func widens(line, wider []byte) bool {
 
 func notWord(r rune) bool { return strings.ContainsRune(" \t\r,;(){}", r) }
 
-// madeTests names the tests that fail now as an iteration of the run made them.
+// madeTests names the tests that fail in the version that an iteration made.
 func (l *Loop) madeTests(ctx context.Context, base, tip object.ID, s state.State) ([]string, error) {
 	history, err := l.touched(ctx, base, tip, s)
 	if err != nil {
 		return nil, err
 	}
 	isTest := func(path string, was, is []byte) bool {
-		// What would be put back over is is a test, or what tests lean on.
+		// The version to restore must be a test or a file that tests use.
 		tests, _ := l.Prover.TestFiles(WeakenRequest{Files: []ChangedFile{{Path: path, Before: is, After: was}}})
 		return len(tests) > 0
 	}

@@ -152,8 +152,8 @@ func (l *Loop) restoreExceptTheirs(it *attempt, tip object.ID) (f findings, err 
 	return f, errors.Join(err, berr)
 }
 
-// bringTheirs writes what a commit of a person changed where the worktree still has
-// what was before it: a capture of an earlier moment may have been put back since.
+// bringTheirs updates the files that a user's commit changed where the worktree still has their
+// old version, because an earlier capture may have been restored since.
 func (l *Loop) bringTheirs(was, tip object.ID) (f findings, err error) {
 	err = recovery.MoveFiles(l.background(), l.Engine, was, tip, f.note)
 	return f, err

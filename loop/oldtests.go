@@ -14,13 +14,13 @@ import (
 	"git-ralph/plan"
 )
 
-// WeakenRequest is a change and the means to look at it from both sides.
+// WeakenRequest is a change with access to both its sides.
 type WeakenRequest struct {
 	Files []ChangedFile
 	// Paths are all paths of the checkpoint.
 	Paths []string
-	// Task is the one in work; Tasks are all of the plan: what proves them may
-	// not become weaker either.
+	// Task is the one in work. Tasks are all of the plan, whose proofs must not
+	// become weaker either.
 	Task  *plan.Task
 	Tasks []plan.Task
 	// Ran are the checks as they ran on the attempt; Baseline is what was known

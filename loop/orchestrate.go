@@ -152,10 +152,10 @@ func (l *Loop) endPrepared(rd *Ready) (Ending, error) {
 	return it.ending(v, nil), nil
 }
 
-// postProcess lets the context agent and the passes look at an iteration that is
-// judged and not carried out yet, so that what they leave is part of its
-// evidence and of its event. Their words change no verdict; what they do to
-// git, or a change of files that the checks accept, can.
+// postProcess runs the context agent and the passes after the verdict and before
+// it is carried out, so that their output is in the iteration's evidence and
+// event. Their words cannot change the verdict. Changes to git, and file changes
+// that the checks accept, can.
 func (l *Loop) postProcess(ctx context.Context, it *attempt, v Verdict) (*attempt, Verdict, error) {
 	worked := it.run.Outcome != session.NotStarted && (v.Verdict == state.Keep || v.Failure || v.Block)
 	ended := ctx.Err() != nil || it.cause != nil && !errors.Is(it.cause, session.ErrEndedByTool)
@@ -179,8 +179,8 @@ func (l *Loop) postProcess(ctx context.Context, it *attempt, v Verdict) (*attemp
 	return it, v, err
 }
 
-// afterState is the state as the iteration leaves it, for agents that look at
-// it before its event is written, and what they are told about it.
+// afterState is the state after the iteration, for agents that see it before
+// its event is written, with their options.
 func (l *Loop) afterState(it *attempt, j Verdict) (state.State, agentctx.HelperOptions) {
 	s := it.state
 	rec := l.handoffRecord(it, j)

@@ -114,8 +114,8 @@ func (l *Loop) adopt(ctx context.Context, it *attempt, h helperRun, left *contri
 	return it, err
 }
 
-// again is the attempt with another change, of which nothing is known yet but
-// what the agent said about its own.
+// again is the attempt with another change. Only the agent's claims about the
+// original change are kept.
 func (it *attempt) again(after *worktree.Capture) *attempt {
 	rd, x := *it.Ready, *it.Examined
 	rd.Record = it.Trial()

@@ -11,8 +11,8 @@ import (
 	"git-ralph/plan"
 )
 
-// product is what an agent run leaves that works on no task: specs, a plan, a
-// judgement of the specs, a worktree that is set up.
+// product is the result of an agent run without a task: specs, a plan, a report
+// on the criteria, a prepared worktree.
 type product interface {
 	// prompt replaces the state and the task that the prompt is made from.
 	prompt(before state.State) (s state.State, id plan.TaskID, ok bool)
@@ -55,17 +55,17 @@ func repairText(missing []string) string {
 	return b.String()
 }
 
-// attempts counts the runs of one phase that did not count.
+// attempts counts the unsuccessful runs of one phase.
 type attempts struct {
-	wrong   int // came to an end and left the wrong thing
-	failed  int // did not come to an end
+	wrong   int // ended with a wrong product
+	failed  int // crashed or were stopped
 	failure string
 }
 
-// again says what becomes of the phase after a run: nothing (it goes on, or is
-// run once more), or the end of the session. A wrong product is made once more,
-// unless the agent was asked to repair it already; a run that crashed or was
-// stopped as often as a task would be.
+// again decides what follows a run: nil to go on or to repeat it, or the end of
+// the session. A wrong product is made once more, unless the agent was already
+// asked to repair it. A run that crashed or was stopped is repeated as often as a
+// task would be.
 func (t *attempts) again(e Ending, most int) *Action {
 	j := e.Verdict
 	if j.Verdict == state.Keep {

@@ -141,10 +141,10 @@ func (p *planning) settle(_ context.Context, it *attempt) (made, error) {
 	return m, nil
 }
 
-// PlanAgain lets the planning agent make a new plan as a recovery: done and
-// skipped tasks stay, the rest is set aside for what it adds through its tool.
-// When it leaves no plan that holds, the old one stays; that it failed says
-// nothing about the tasks. Where plans are to be approved this one is, too.
+// PlanAgain lets the planning agent make a new plan as a recovery. Done and
+// skipped tasks stay; the others are set aside for the new ones. Without a valid
+// new plan the old one stays, and the failure does not count against the tasks.
+// The plan needs approval where plans do.
 func (l *Loop) PlanAgain(ctx context.Context, reason string) (*Action, error) {
 	s, err := l.load()
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"git-ralph/plan"
 )
 
-// A task of type bug is done when a test shows the bug: one that fails on the
-// code as it was and passes with the change. The test is part of the change, or
-// it was there and red. Its files are remembered, and what later iterations do to
-// them must not be what makes it pass.
+// A task of type bug is done when a test shows the bug: it fails on the old code
+// and passes with the change. The test is part of the change, or it existed and was
+// red. Its files are remembered, so that later iterations cannot make it pass by
+// editing it.
 
 // reproduction begins a reject, and the reason of a run in which such a test
 // does not hold any more.
@@ -28,13 +28,14 @@ const reproduction = "reproduction: "
 type TestRun struct {
 	Name   string
 	Passed bool
-	// Broken reports whether the tests did not build, or what they call is not there.
+	// Broken reports whether the tests did not build or could not find what they
+	// call.
 	Broken bool
 }
 
-// reproduced reports what a test of a bug has to show: red on the code before,
-// green with the change in the same surroundings. unclear names a command that
-// is red on both sides, of which nothing can be said. The lists have one order.
+// reproduced reports whether a test shows the bug: red on the code before, green
+// with the change in the same environment. unclear names a command that is red on
+// both sides and so proves nothing. Both lists have the same order.
 func reproduced(before, after []TestRun) (ok bool, unclear string) {
 	for i := range min(len(before), len(after)) {
 		switch {
@@ -48,8 +49,8 @@ func reproduced(before, after []TestRun) (ok bool, unclear string) {
 	return false, unclear
 }
 
-// reproduce looks for the test of a bug in an attempt that is good otherwise, and adds
-// to its proof what comes of that.
+// reproduce looks for the test of a bug in an otherwise accepted attempt and adds the result to
+// its proof.
 func (l *Loop) reproduce(ctx context.Context, it *attempt, p proof) (proof, error) {
 	facts := it.facts
 	facts.Checks = p.checks
@@ -198,8 +199,8 @@ func (l *Loop) beforeTask(ctx context.Context, it *attempt) (object.ID, error) {
 	return base, nil
 }
 
-// lostReproductions names the tests of bugs that fail on the tip as they were
-// when they were kept: what iterations did to them since is what makes them pass.
+// lostReproductions names the bug tests that pass at the tip only because
+// iterations changed them: in their kept version they fail there.
 func (l *Loop) lostReproductions(ctx context.Context, tip object.ID, s state.State) ([]string, error) {
 	kept, err := l.reproductions(ctx, s)
 	if err != nil || len(kept) == 0 {
@@ -291,9 +292,9 @@ func (l *Loop) reproductions(ctx context.Context, s state.State) ([]keptTest, er
 	return out, nil
 }
 
-// alteredSince are the files of a test that are another at the tip, if any
-// iteration changed them that was not allowed to: After is what was kept, Before
-// what is there now.
+// alteredSince are the files of a test that differ at the tip, if an iteration
+// changed them without permission. After is the kept version, Before the present
+// one.
 func (l *Loop) alteredSince(ctx context.Context, k keptTest, tip, tree object.ID, s state.State) ([]ChangedFile,
 	error) {
 	var history map[string][]branchCommit

@@ -81,8 +81,8 @@ func (l *Loop) request(it *Ready, role session.Role, prompt agentctx.Prompt) ses
 	return req
 }
 
-// remaining takes what the iteration has used already from the limits of a
-// further run of it: money always, time and turns from the run since on, where
+// remaining subtracts what the iteration has used from the limits of a further
+// run: money for all runs, time and turns from the run at index since on, where
 // the attempt began.
 func (l *Loop) remaining(runs []state.AgentRun, since int, role session.Role, req *session.Request) {
 	spent, _ := session.Spent(runs)

@@ -12,10 +12,10 @@ import (
 	"git-ralph/loop/session"
 )
 
-// best-of-2 is one attempt with two tries. The second one begins in a fresh
-// session at the same checkpoint, when the checks have rejected the first; what
-// the checks accept is kept, so that a first try that is green needs no second.
-// Both count towards the budgets of the iteration, and both are in its evidence.
+// best-of-2 is one attempt with up to two tries. If the checks reject the first,
+// the second begins in a fresh session at the same checkpoint. What the checks
+// accept is kept. Both count towards the iteration's budgets, and both are in its
+// evidence.
 
 // tryWork is one try: the agent works, and what it left is examined.
 func (l *Loop) tryWork(ctx context.Context, rd *Ready) (*attempt, error) {

@@ -13,9 +13,9 @@ import (
 	"git-ralph/notes"
 )
 
-// secretFile is a file of secrets of the worktree as it was before the agent:
-// git does not track it, and what it holds must not become a commit under
-// another name, by a copy, a link or a value that was written down.
+// secretFile is an untracked file of secrets as it was before the agent ran.
+// Its contents must not be committed under another name: as a copy, through a
+// link, or as a value written into another file.
 type secretFile struct {
 	path   string
 	data   []byte
@@ -142,7 +142,7 @@ func (p *namePattern) fits(name string) bool {
 	return p.middle == "" || strings.Contains(name[len(p.begin):len(name)-len(p.end)], p.middle)
 }
 
-// isSample says that a file shows the form of one with secrets.
+// isSample reports whether a file of secrets is only a sample.
 func isSample(name string) bool {
 	low := strings.ToLower(name)
 	return slices.ContainsFunc([]string{"example", "sample", "template", "dist", "test", "defaults"}, func(w string) bool {

@@ -101,8 +101,8 @@ func (l *Loop) notKept(it *attempt, v Verdict, err error, home *gitstate.Repo) (
 	return v, nil, err
 }
 
-// keep commits exactly what the agent changed. It returns the attempt with what it
-// found out, for the case that it cannot be kept.
+// keep commits exactly what the agent changed. It returns the attempt with its findings, in
+// case it cannot be kept.
 func (l *Loop) keep(ctx context.Context, it *attempt, j Verdict) (*attempt, error) {
 	if s, err := l.load(); err != nil {
 		return it, err
@@ -120,7 +120,7 @@ func (l *Loop) keep(ctx context.Context, it *attempt, j Verdict) (*attempt, erro
 	if len(it.after.Changes) == 0 {
 		return it, l.endKept(it, res)
 	}
-	// A branch never names what a power cut could take out of the worktree.
+	// The branch must never name files that a power cut could still remove.
 	if err := l.Engine.Flush(kept(it.after.Changes)); err != nil {
 		return it, err
 	}
@@ -311,8 +311,8 @@ func requirementsChanged(s state.State, t plan.Task) bool {
 	return !sameRequirements(s.Plan.Tasks[i], t)
 }
 
-// sameRequirements reports whether two versions of a task ask for the same; what the harness counts
-// on a task does not matter.
+// sameRequirements reports whether two versions of a task ask for the same. The harness's counters
+// of a task do not matter.
 func sameRequirements(a, b plan.Task) bool {
 	for _, t := range []*plan.Task{&a, &b} {
 		*t = plan.Task{ID: t.ID, Title: t.Title, Description: t.Description, Criteria: t.Criteria, Verify: t.Verify,
@@ -321,7 +321,8 @@ func sameRequirements(a, b plan.Task) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// restoreTheirs puts back what was not the agent's to change, before the rest is kept.
+// restoreTheirs restores files that the agent must not change, before the rest is
+// kept.
 func (it *attempt) restoreTheirs() (*attempt, error) {
 	notices, err := it.RestorePaths(it.after.PutBack, it.after)
 	it = it.with(findings{notices: notices})

@@ -54,9 +54,9 @@ func (l *Loop) makeReady(ctx context.Context, s state.State, c RunOptions) (*Act
 	return nil, l.baseline(ctx, s, setupDone)
 }
 
-// setup runs the setup commands once in every worktree. What was done lies
-// beside git's own files. Changed commands are run anew, and so are all when
-// what they left in the home folder of the checks is gone.
+// setup runs the set-up commands once in every worktree. A marker beside git's
+// own files records it. Changed commands run again. All run again when their
+// output in the home folder of the checks is gone.
 func (l *Loop) setup(ctx context.Context, s state.State) error {
 	if len(l.Settings.Setup) == 0 || len(l.shared().Names) > 0 {
 		return nil
@@ -131,11 +131,11 @@ func (l *Loop) setupMarker() string {
 	return filepath.Join(l.Repo.Dir(), "setup-"+text.FileName(l.Repo.WorktreeName()))
 }
 
-// warmUp is the home folder for the setup commands of the worktree. As long as
-// no agent has built anything they fill the layer that all later checks start
-// from. Afterwards the worktree holds what agents wrote, so the layer is filled
-// from the commit at which the journal begins, and what the worktree's own setup
-// leaves in the home folder is thrown away.
+// warmUp is the home folder for the set-up commands of the worktree. Before any
+// agent has built anything, they fill the layer that all later checks start from.
+// Afterwards the worktree holds agents' files, so the layer is filled from the
+// commit at which the journal begins, and the worktree's set-up writes to a home
+// folder that is discarded.
 func (l *Loop) warmUp(ctx context.Context, s state.State, home session.Home) (session.Home, error) {
 	built, err := l.built(ctx, s)
 	if err != nil {
@@ -179,7 +179,7 @@ type setupRun struct {
 	l *Loop
 }
 
-// setupTask is how the prompt shows it: a task of no plan.
+// setupTask is the set-up as a task in the prompt, of no plan.
 const setupTask plan.TaskID = "setup"
 
 func (u setupRun) prompt(s state.State) (state.State, plan.TaskID, bool) {

@@ -24,13 +24,13 @@ import (
 // those of a push, a pull and a keep.
 var ShareSteps = []string{"claim:recorded", "claim:pushed", "share:landed", "share:put-away", "share:moved-on"}
 
-// Sharing lets machines work on one plan through a remote. A task is worked on
-// under a claim, which counts once the remote has taken the push of the journal
-// that holds it; a result lands with one push of branch and journal. Both pushes
-// only go forward from what this machine has seen, so that of two that come at
-// once the remote takes one, and a machine that comes too late takes none.
+// Sharing lets machines work on one plan through a remote. A machine works on a
+// task under a claim, which counts once the remote has accepted the push of the
+// journal with it. A result lands with one push of branch and journal. Both are
+// fast-forward pushes, so of two concurrent ones the remote accepts one, and it
+// never accepts an outdated one.
 //
-// While the remote cannot be reached, work goes on here and is pushed later.
+// While the remote is unreachable, work goes on locally and is pushed later.
 type Sharing struct {
 	*share.Partner
 	Engine *worktree.Engine
@@ -45,7 +45,8 @@ type Sharing struct {
 	done    int // building iterations of this start
 }
 
-// heard is the value of a heartbeat, and since when it has it by our own clock.
+// heard is a heartbeat's value, and since when, by our clock, it has not
+// changed.
 type heard struct {
 	value object.ID
 	since time.Time
@@ -77,7 +78,7 @@ func (s *Sharing) expired(c state.Claim, now time.Time) bool {
 	return ok && now.Sub(h.since) >= lease
 }
 
-// free is the claim of another machine on a task that has run out; "" = there is none.
+// free is another machine's expired claim on a task; "" = there is none.
 func (s *Sharing) free(st state.State, task plan.TaskID, now time.Time) string {
 	if c := st.ClaimOf(task); c != nil && s.expired(*c, now) {
 		return c.ID
@@ -147,8 +148,8 @@ func (s *Sharing) catchUp(ctx context.Context) (share.Seen, error) {
 	return seen, s.writeNotes(ctx, snap.Tip)
 }
 
-// writeNotes writes the notes of iterations that the remote had taken when their
-// process was killed here: a merge finds them known.
+// writeNotes writes notes of iterations that were pushed before their process was
+// killed here: a merge finds them known.
 func (s *Sharing) writeNotes(ctx context.Context, merge object.ID) error {
 	e, err := s.Journal.Read(merge)
 	if err != nil || e.Event.Merge == nil {
@@ -209,9 +210,9 @@ func (s *Sharing) follow(ctx context.Context, to object.ID) error {
 		s.Journal.Branch)
 }
 
-// replay puts iterations that were kept while the remote could not be reached on
-// top of what it has now. One whose task was done by another machine meanwhile,
-// or whose lines were changed, stays in its evidence, and its task is free again.
+// replay puts iterations that were kept offline on top of what the remote has now.
+// If another machine did the task or changed the same lines meanwhile, the
+// iteration stays only in its evidence and its task is free again.
 func (s *Sharing) replay(ctx context.Context, from, to object.ID) (object.ID, error) {
 	out, err := s.Repo.Git.Run(ctx, "log", "--reverse", "--topo-order", "-z", "--format=%H%n%B",
 		to.String()+".."+from.String())

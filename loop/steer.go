@@ -27,7 +27,7 @@ func (l *Loop) stoppable(ctx context.Context) (context.Context, func()) {
 			case <-ctx.Done():
 				return
 			case <-look.C:
-				// What cannot be read now is looked at again; the run itself reports a fault.
+				// After a failed read try again; the run itself reports the error.
 				if asked, err := asks.now(ctx); err == nil && asked {
 					stop(session.ErrStopNow)
 				}
@@ -37,10 +37,10 @@ func (l *Loop) stoppable(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { stop(nil); <-ended }
 }
 
-// asks looks for what a person asks for, while the loop waits for something else.
+// asks watches for requests of the user while the loop waits for something else.
 func (l *Loop) asks(wants func(state.State) bool) *requests { return &requests{l: l, wants: wants} }
 
-// requests is such a look; one that begins sees also what was asked for before.
+// requests is such a watch. The first read also sees earlier requests.
 type requests struct {
 	l     *Loop
 	wants func(state.State) bool

@@ -97,10 +97,10 @@ func isBrowser(name string) bool {
 	return false
 }
 
-// assemble makes the prompt of an iteration: the one function that does, so
-// that `git ralph prompt` and --dry-run print what the agent reads. It is made
-// from the state before the start, with what helper agents have recorded since:
-// that the task is in work now is no news to the agent.
+// assemble makes the prompt of an iteration. It is the only function that does,
+// so that `git ralph prompt` and --dry-run print what the agent reads. It uses
+// the state before the start, where the task is not in work yet, with what helper
+// agents have recorded since.
 func (l *Loop) assemble(it *Ready, handed string) agentctx.Prompt {
 	o := l.promptOptions(it, handed)
 	if it.product != nil {
@@ -117,9 +117,9 @@ func (l *Loop) assemble(it *Ready, handed string) agentctx.Prompt {
 	return agentctx.Assemble(s, it.task.ID, o)
 }
 
-// NextPrompt is the prompt that the next iteration on a task would get, or the
-// one in work on it has got. In agent-orchestrated mode it is what is read when
-// the preparation fails: what a context agent will write, nobody can know.
+// NextPrompt is the prompt of the next iteration on a task, or of the one in work
+// on it. In agent-orchestrated mode it is the fallback prompt of a failed
+// preparation, because the context agent's text cannot be known.
 func (l *Loop) NextPrompt(s state.State, id plan.TaskID) agentctx.Prompt {
 	i := s.Plan.Find(id)
 	if i < 0 {

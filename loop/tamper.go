@@ -22,17 +22,17 @@ import (
 	"git-ralph/notes"
 )
 
-// writeProtected reports whether the kernel keeps the agent away from git, so that what changed
-// there meanwhile is somebody else's.
+// writeProtected reports whether the kernel keeps the agent from writing to git, so that
+// changes there are somebody else's.
 func (l *Loop) writeProtected() bool { return l.isolated() || l.Sandbox.Mechanism() == "landlock" }
 
 // isolated reports whether nothing of git, not even its modes or the worktree's .git file, is
 // within the agent's reach.
 func (l *Loop) isolated() bool { return l.Sandbox.Mechanism() == "namespaces" }
 
-// exposed are the differences that may be the agent's although the kernel keeps
-// it from writing to git: Landlock covers no change of modes, and the .git file
-// of a linked worktree lies in what the agent may write.
+// exposed are the differences that the agent may have made although the kernel
+// keeps it from writing to git: Landlock ignores modes, and the .git file of a
+// linked worktree is where the agent may write.
 func (l *Loop) exposed(it *Ready, diff []gitstate.Difference, now *gitstate.Snapshot) (theirs,
 	others []gitstate.Difference) {
 	for _, d := range diff {
@@ -45,11 +45,11 @@ func (l *Loop) exposed(it *Ready, diff []gitstate.Difference, now *gitstate.Snap
 	return theirs, others
 }
 
-// checkTamper compares git's own state with what it was. Under a sandbox a
+// checkTamper compares git's own state with its snapshot. Under a sandbox a
 // difference is not the agent's: it is recorded and never undone. Without one,
-// what can make git run something is put back and rejects the iteration, index
-// entries are put back, and moved refs end the run. Nothing of git is asked or
-// written before what could redirect it is as it was.
+// changes that can make git run something are undone and reject the iteration.
+// Index entries are restored. Moved refs end the run. No git command runs before
+// redirections are undone.
 func (l *Loop) checkTamper(it *Ready) (findings, error) {
 	f := l.putBackModes(it)
 	replaced, err := it.git.Places()
@@ -142,8 +142,8 @@ func (l *Loop) checkProtected(it *Ready, diff []gitstate.Difference, now *gitsta
 	return f, err
 }
 
-// ours lists our refs that nobody else moves while the agent runs:
-// what an agent without a sandbox may have deleted.
+// ours lists our refs that nobody else moves while the agent runs. An agent
+// without a sandbox may delete them.
 func (l *Loop) ours() (map[string]object.ID, error) {
 	if l.writeProtected() {
 		return nil, nil
@@ -162,9 +162,9 @@ func (l *Loop) ours() (map[string]object.ID, error) {
 	return refs, err
 }
 
-// putBackOurs makes our refs again that are gone, the journal's as the
-// newest that this process has seen of it, also when it leads elsewhere. The run
-// ends then.
+// putBackOurs restores our refs that are gone. The journal's ref is also restored
+// when it was moved, to the newest entry that this process knows. The run ends
+// then.
 func (l *Loop) putBackOurs(it *Ready) (lost []gitstate.Difference, f findings, err error) {
 	if len(it.ours) == 0 {
 		return nil, f, nil
@@ -209,9 +209,9 @@ func (l *Loop) putBackOurs(it *Ready) (lost []gitstate.Difference, f findings, e
 	return lost, f, nil
 }
 
-// joinFound takes over what somebody recorded on top of where the journal had been moved to.
+// joinFound merges what somebody recorded at the place to which the journal had been moved.
 func (l *Loop) joinFound(found object.ID) (f findings) {
-	// What is no journal, or another one, has nothing to take over.
+	// Another journal, or no journal, has nothing to merge.
 	if how, _, err := l.Journal.Join(l.background(), found); err == nil && how == journal.Merged {
 		f.note("what was recorded there meanwhile is joined with the journal: %s", found.String()[:12])
 	}
@@ -225,10 +225,9 @@ const (
 	putBackMoved = ", and moved back"
 )
 
-// misled reports where the journal's ref leads when it is certain that it does not
-// lead to an entry that this process knows. Somebody may add others at any moment,
-// and what a prune takes from them comes back when their ref has moved: what looks
-// wrong has to look wrong for a while.
+// misled reports whether the journal's ref has left the history of an entry that this process
+// knows, and where it leads. Others may append at any moment, and objects that a prune removed
+// come back when their ref has moved. So the fault has to last for a while.
 func (l *Loop) misled(known object.ID) (is object.ID, misled bool) {
 	for range 30 {
 		var err error
@@ -441,9 +440,9 @@ func (l *Loop) endMoved(it *attempt) (Ending, error) {
 	return it.ending(v, &Action{Kind: Halt, Status: state.HaltedStatus, Reason: state.RefsMoved}), nil
 }
 
-// backCommand is what a person types to move a ref to where it was, "" where that
-// could lose something of theirs. A commit that only the ref leads to gets a
-// branch first; a stash, and what is new, are left to the person.
+// backCommand is the command by which a user moves a ref back, "" where that could
+// lose their work. A commit that only the ref leads to gets a branch first. A stash
+// and new refs are left to the user.
 func backCommand(gitDir string, d gitstate.Difference) string {
 	if d.Name == "refs/stash" || d.Old == "" || d.New == putBackAgain || strings.HasSuffix(d.New, putBackMoved) {
 		return ""

@@ -45,10 +45,10 @@ const maxBroken = 5
 // Await is what a team does while nothing else can be done: wait for a worker.
 const Await ActionKind = "await"
 
-// Assign says what a team of size does next, given what a single loop would do and the
-// tasks that its workers are busy with. Whatever ends or changes the run waits until
-// none is at work. No task is taken that meets one in work, here or on another machine;
-// actor is the name of this one.
+// Assign decides what a team of size does next, given a single loop's decision and the tasks
+// that its workers are busy with. What ends or changes the run waits until no worker is busy.
+// No task is taken that overlaps one in work, here or on another machine; actor is the name of
+// this one.
 func Assign(s state.State, a Action, actor string, busy []plan.TaskID, size int, l Limits) Action {
 	beside := slices.Clone(busy)
 	for _, c := range s.Claims {
@@ -134,8 +134,8 @@ func (l *Loop) send(ctx context.Context, id plan.TaskID) error {
 	return nil
 }
 
-// await waits until a worker has ended or somebody has said something. With other
-// machines it looks what they have done, as long as a worker has nothing to do.
+// await waits until a worker has ended or the user has asked for something. With
+// other machines it also looks at their work while a worker is free.
 func (l *Loop) await(ctx context.Context) error {
 	t := l.Team
 	if len(t.busy) == 0 { // claims of workers of another process

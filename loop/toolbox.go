@@ -159,9 +159,9 @@ func (l *Loop) noteTools(ignored []string) {
 	}
 }
 
-// spoiled are the folders that held a program before the agent worked and in
-// which something is not as it was. A check that does not find the program then
-// says something about the attempt, not about the machine.
+// spoiled are the folders that held a program before the agent worked and have
+// changed since. A check that does not find the program then says something about
+// the attempt, not about the machine.
 func (l *Loop) spoiled(program string) []string {
 	root, err := os.OpenRoot(l.Repo.Root)
 	if err != nil {
@@ -199,8 +199,8 @@ func toolName(program, root string) (in, name string) {
 	return in, name
 }
 
-// sharedTool is the folder among those that the worker shares in which a program lies.
-// When a check does not find it, then because of what the worker has written over it.
+// sharedTool is the worker's shared folder that contains a program. If a check does not find it
+// there, the worker's own writes hide it.
 func (l *Loop) sharedTool(program string) (string, bool) {
 	shared := l.shared()
 	if len(shared.Names) == 0 {
@@ -225,9 +225,9 @@ func (l *Loop) sharedTool(program string) (string, bool) {
 	return "", false
 }
 
-// putToolsBack makes the programs of a folder what they were, as far as their
-// bytes are known, and says of which that is not enough: what they lead to or
-// the rest of them is gone.
+// putToolsBack restores the programs of a folder whose bytes are known. gone
+// are those that cannot be restored: a link's target or the rest of the file is
+// lost.
 func (l *Loop) putToolsBack(dir string) (back, gone []string, err error) {
 	root, err := os.OpenRoot(l.Repo.Root)
 	if err != nil {
@@ -285,9 +285,9 @@ func writeTool(root *os.Root, name string, t tool) error {
 	return root.Chmod(name, t.mode.Perm())
 }
 
-// blameTools takes the runs that lack a program which the attempt took from an
-// ignored folder out of those that the environment may be to blame for, puts
-// back what it can and tells people and the next attempt.
+// blameTools finds out whether the attempt removed a missing program from an
+// ignored folder. Then the attempt is blamed, not the environment. It restores
+// what it can and tells people and the next attempt.
 func (l *Loop) blameTools(program string) (f findings, blamed bool) {
 	dirs := l.spoiled(program)
 	if dir, ok := l.sharedTool(program); ok {

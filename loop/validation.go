@@ -114,8 +114,8 @@ func (v *validation) missing(_ state.State, c session.Collected) []string {
 	return out
 }
 
-// settle puts the worktree back and gives every criterion its verdict, by what
-// the commit shows.
+// settle restores the worktree and gives every criterion its verdict by evidence
+// from the commit.
 func (v *validation) settle(ctx context.Context, it *attempt) (made, error) {
 	m := made{validated: &validated{}}
 	for _, c := range it.after.Changes {
@@ -208,8 +208,8 @@ func unmet(p plan.Plan) []state.ReportUnmet {
 // oldTestKind is the kind of a test that fails as it was at the beginning.
 const oldTestKind = "old_tests"
 
-// unmetTasks makes tasks of what a report says is missing. What the plan has
-// already, unfinished or skipped by a person, is not added again.
+// unmetTasks makes tasks of what a report says is missing. Tasks that the plan
+// has already, unfinished or skipped by a user, are not added again.
 func unmetTasks(rep state.Report, p plan.Plan) []plan.Task {
 	var out []plan.Task
 	next := plan.Plan{Tasks: slices.Clone(p.Tasks), Retired: p.Retired}

@@ -171,9 +171,8 @@ const AgentNotes = "\n## Notes From Agents\n"
 // maxUpdates bounds all of them together.
 const maxUpdates = 6000
 
-// AddMemory puts an agent's note (ralph_update_memory) behind the others of
-// the session. The oldest go first when there are too many; they stay in
-// history.
+// AddMemory appends an agent's note (ralph_update_memory) to the others of the
+// session. If there are too many, the oldest are dropped; history keeps them.
 func AddMemory(current, content string, iteration int) string {
 	content = strings.TrimSpace(text.Clip(Clean(Redact(content)), MaxUpdate))
 	if content == "" {

@@ -57,12 +57,10 @@ func Learn(category, said string, iteration int, task string, existing []Knowled
 // a megabyte, the index is read by every later agent.
 const maxExtracted = 20
 
-// ExtractKnowledge turns the constraints and decisions of a handoff into entries, so
-// that the index exists even when no indexer ever ran. What existing says
-// already, in the same words but for case, punctuation and articles, is left
-// out; superseded entries count too, or else a repeated sentence would bring
-// back what was superseded on purpose. The result always passes
-// CheckKnowledge(existing, …).
+// ExtractKnowledge turns the constraints and decisions of a handoff into entries, so that the
+// index exists even without an indexer. It leaves out what existing already says, ignoring
+// case, punctuation and articles. Superseded entries count too, or a repeated sentence would
+// restore what was superseded on purpose. The result always passes CheckKnowledge(existing, …).
 func ExtractKnowledge(h Handoff, iteration int, task string, existing []Knowledge) []Knowledge {
 	hv := newExtractor(existing, iteration, task)
 	for i, c := range h.ConstraintsDiscovered {
@@ -133,8 +131,8 @@ func Withdraw(known []Knowledge, ids []string) []Knowledge {
 	return out
 }
 
-// SinceIteration are the ids of entries that only iterations after n have led
-// to. What a person wrote has no iteration.
+// SinceIteration are the ids of entries whose sources are all iterations after
+// n. A person's entries have no iteration.
 func SinceIteration(known []Knowledge, n int) []string {
 	var ids []string
 	for _, k := range known {
@@ -186,10 +184,10 @@ type Put struct {
 	Tags       []string `json:"tags"`
 }
 
-// Entries makes entries of what one helper run asked for. They are meant to be
-// checked as a whole (CheckKnowledge); nothing is left out here. A slug whose
-// id is taken by the very entry that is superseded gets a number, because that
-// is how agents name a better wording; any other clash stays a clash.
+// Entries makes entries of one helper run's requests. None is left out; check
+// them as a whole (CheckKnowledge). If the id of a slug is that of the
+// superseded entry itself, it gets a number, because agents name a better
+// wording that way. Any other clash remains.
 func Entries(puts []Put, iteration int, existing []Knowledge) []Knowledge {
 	taken := make(map[string]string, len(existing))
 	for _, k := range existing {

@@ -89,7 +89,7 @@ type Record struct {
 	Origin Origin `json:"ralph"`
 }
 
-// Origin says which iteration a handoff is of and what became of it.
+// Origin is the iteration of a handoff and its verdict.
 type Origin struct {
 	Iteration int    `json:"iteration"`
 	Task      string `json:"task"`

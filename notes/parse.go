@@ -16,7 +16,7 @@ import (
 // MaxHandoff is the largest handoff that is read, in bytes.
 const MaxHandoff = 1 << 20
 
-// maxProblems bounds what a hostile document can make us say.
+// maxProblems bounds the messages about a hostile document.
 const maxProblems = 50
 
 // Problem is one thing that is wrong with a handoff. Path is as a reader

@@ -11,7 +11,7 @@ import (
 	"git-ralph/internal/stable"
 )
 
-// Redacted stands where Redact took a secret out.
+// Redacted replaces a secret in Redact.
 const Redacted = "[redacted]"
 
 // BeginsAnew is the message of the first notes after a text was taken out of all.
@@ -116,9 +116,9 @@ func plainByte(c byte) bool {
 	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c == '+' || c == '/' || c == '_' || c == '-'
 }
 
-// redactEncoded takes out base64 whose text holds a secret by its form. It looks
-// into what decodes to text only: an image or a checksum does not. Tokens of
-// Discord's bots have no mark but their three parts.
+// redactEncoded removes base64 whose decoded text contains a secret. It only
+// checks what decodes to text, which images and checksums do not. Tokens of
+// Discord bots are recognized only by their three parts.
 func redactEncoded(s string) string {
 	const shortest = 24 // of a run that may hold a key
 	var b strings.Builder
@@ -384,7 +384,7 @@ func assigned(name, value string, call bool) bool {
 		return false // a sentence: "must not be empty"
 	}
 	if !namedSecret(strings.ToLower(name)) {
-		// Many harmless things are called keys: only what looks drawn by lot counts.
+		// Many harmless things are called keys: only random-looking values count.
 		return len(value) >= 16 && entropy(value) >= 3 && !codePath().MatchString(value) &&
 			strings.ContainsAny(value, "0123456789") &&
 			!strings.ContainsAny(value, "{}[]\\`")

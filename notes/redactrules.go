@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// secretForm is one kind of secret. Group 1 of the regular expression, where there is one, is
-// the part that is replaced. Only the surroundings of a hint meet the expression; hints with
-// a capital letter count as they are, others in any case.
+// secretForm is one kind of secret. Group 1 of the regular expression, if any, is the part to
+// replace. The expression is only tried around a hint. Hints with a capital letter match as
+// they are, others in any case.
 type secretForm struct {
 	re    string
 	hints words

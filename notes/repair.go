@@ -23,11 +23,11 @@ type Repaired struct {
 	Claim *bool
 }
 
-// RepairHandoff reads what can be read of a handoff that ParseHandoff refuses:
-// lists that are missing become empty, a list of one thing may be that thing,
-// text around the JSON object and commas too many are left out. A fault of form
-// says nothing about the work. It returns false when no JSON object is there at
-// all. An empty task id stays empty.
+// RepairHandoff reads what it can of a handoff that ParseHandoff refuses. Missing
+// lists become empty, a single value may stand for a list of one, and text around
+// the JSON object and extra commas are dropped. A fault of form says nothing
+// about the work. It returns false when there is no JSON object. An empty task id
+// stays empty.
 func RepairHandoff(data []byte) (Repaired, bool) {
 	_, faults := ParseHandoff(data)
 	if len(data) > MaxHandoff {
@@ -74,8 +74,8 @@ func firstText(texts ...string) string {
 
 var looseComma = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`,(\s*[}\]])`) })
 
-// looseObject is the JSON object in a text: the whole of it, or what stands
-// between the first brace and the last, in a code block or in prose.
+// looseObject is the JSON object in a text: the whole text, or what is between
+// the first and the last brace, in a code block or in prose.
 func looseObject(data []byte) (map[string]any, bool) {
 	if doc, problems := decodeHandoff(data); problems == nil {
 		m, ok := doc.(map[string]any)
@@ -178,7 +178,7 @@ func claimOf(doc map[string]any) *bool {
 	return nil
 }
 
-// repair makes of v a value of the schema's type; what is missing is empty.
+// repair turns v into a value of the schema's type; a missing one is empty.
 func (s *schema) repair(v any) any {
 	switch s.Type {
 	case "array":

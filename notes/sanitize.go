@@ -106,9 +106,9 @@ var (
 )
 
 // Title makes s fit for the subject of a commit: one line, at most 72
-// characters, and nothing that a forge or a CI system acts upon: references
+// characters, and nothing that a forge or a CI system acts upon. References
 // (#12, !12, GH-12), mentions (@team), skip marks ([skip ci]) and autosquash
-// prefixes are broken so that people can still read them.
+// prefixes are broken but stay readable.
 func Title(s string) string {
 	return text.Clip(strings.TrimLeft(breakMarks(OneLine(s, 400)), " "), 72)
 }
@@ -179,9 +179,9 @@ func Narrative(s string) string {
 	return strings.Join(out, "\n")
 }
 
-// wrap breaks a line at blanks. Words longer than the width stay whole, so
-// that paths and addresses can be copied; what follows an indented line is
-// indented in the same way.
+// wrap breaks a line at blanks. Words longer than the width stay whole, so that
+// paths and addresses can be copied. The continuation of an indented line gets
+// the same indent.
 func wrap(line string, width int) []string {
 	if utf8.RuneCountInString(line) <= width {
 		return []string{line}

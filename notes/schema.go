@@ -46,9 +46,9 @@ var loadedSchema = sync.OnceValue(func() *schema {
 	return &s
 })
 
-// check reports what is wrong with v and returns v without the properties that
-// the schema does not name, so that no reader sees a key under another case,
-// and with every text cleaned and its secrets taken out: a handoff goes into
+// check reports what is wrong with v and returns a cleaned v. It has no
+// properties that the schema does not name, so that no reader takes a key in
+// another case. Its texts are cleaned and redacted, because a handoff goes into
 // history, and history is shared.
 func (s *schema) check(path string, v any, problem func(path, message string)) any {
 	if text, ok := v.(string); ok && s.Type == "object" && s.Properties == nil {
@@ -98,7 +98,7 @@ func (s *schema) checkText(path, v string, problem func(path, message string)) {
 	}
 }
 
-// missingField is what is said of a field that has to be there.
+// missingField is the message about a missing required field.
 const missingField = "is missing"
 
 func (s *schema) checkObject(path string, v map[string]any, problem func(path, message string)) any {

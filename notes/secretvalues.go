@@ -2,9 +2,9 @@ package notes
 
 import "strings"
 
-// SecretValues are the parts of a file of secrets that are not written by
-// chance: the values of its assignments whose names say that they are secret or
-// that look random, and the lines of a key. A value has at least 12 characters.
+// SecretValues are the characteristic parts of a file of secrets: values of
+// assignments whose names are secret or that look random, and the lines of a key.
+// A value has at least 12 characters.
 func SecretValues(text string) (values []string) {
 	key := false // inside of a PEM block
 	for line := range strings.Lines(text) {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// SynthInput is what the harness itself knows about an iteration whose agent
-// left no valid handoff. Nothing in it is the agent's claim but Tail and Raw.
+// SynthInput is what the harness knows about an iteration whose agent left no
+// valid handoff. Only Tail and Raw are the agent's claims.
 type SynthInput struct {
 	Iteration int
 	Attempt   int
@@ -25,8 +25,8 @@ type SynthInput struct {
 	// Tail is the agent's last text, Tools its last tool calls, oldest first.
 	Tail  string
 	Tools []string
-	// Raw is a handoff that could not be accepted and Problems say why; its
-	// plain texts are taken over as far as they can be read.
+	// Raw is a handoff that was not accepted and Problems say why. Its readable
+	// plain texts are reused.
 	Raw      []byte
 	Problems []Problem
 }

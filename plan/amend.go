@@ -23,7 +23,8 @@ type Amendment struct {
 	TaskID TaskID `json:"task_id,omitempty"`
 	// Task is the new task of add: an object with at least id, title, description.
 	Task json.RawMessage `json:"task,omitempty"`
-	// Changes of modify: an object of fields. Lists are what is added to them.
+	// Changes of modify: an object of fields. Lists are added to the present
+	// ones.
 	Changes json.RawMessage `json:"changes,omitempty"`
 	// After is the task behind which add puts the new one; empty = last.
 	After TaskID `json:"after,omitempty"`
@@ -31,7 +32,7 @@ type Amendment struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// AmendResult is what became of one amendment.
+// AmendResult is the result of one amendment.
 type AmendResult struct {
 	Action   string `json:"action"`
 	TaskID   TaskID `json:"task_id"`
@@ -47,15 +48,14 @@ type AmendResult struct {
 // AmendmentReason is the entry in blocked_by of a task that an amendment removed.
 const AmendmentReason = "amendment"
 
-// Amend judges the amendments of the iteration that worked on current, each on
-// the result of those before, and gives the plan that follows with one result
-// an amendment. More than MaxAmendments refuse the whole batch. p stays as it is.
+// Amend judges the amendments of the iteration that worked on current, each on the result of
+// the earlier ones. It returns the new plan and one result for each amendment. More than
+// MaxAmendments refuse the whole batch. p stays as it is.
 //
-// The rules are there so that an agent can record what it found out and cannot
-// make its own or another's work count for less: of the task in work it may
-// change description and notes; to others it may only add criteria and
-// commands to verify; done tasks are untouchable; a removed task is skipped and
-// stays visible; what lifts a rule or a limit is set by people and planning alone.
+// The rules let an agent record what it found out, but not lower the demands on its own or
+// another's work. Of the task in work it may change description and notes. To other tasks it
+// may only add criteria and verify commands. Done tasks cannot be changed. A removed task is
+// skipped and stays visible. Only people and planning may lift a rule or a limit.
 func Amend(p Plan, current TaskID, batch []Amendment) (Plan, []AmendResult) {
 	out := p.clone()
 	results := make([]AmendResult, len(batch))
@@ -122,7 +122,7 @@ func amendAdd(p *Plan, a Amendment, r *AmendResult) error {
 		name := amendmentField(key)
 		switch {
 		case n.Value == nil:
-		case name == "order": // where it stands is said by after
+		case name == "order": // after says where it stands
 		case slices.Contains(addFields, name):
 			f, _ := FieldNamed(name)
 			c.into(f.At(&t), name, n)
@@ -180,8 +180,8 @@ var addFields = []string{
 	"needs_docs", "spec", "type", "max_turns", "estimated_tokens", "notes",
 }
 
-// currentFields and otherFields are what an agent may change of the task in
-// work, and add to of another.
+// currentFields may be changed in the task in work, otherFields added to in
+// other tasks.
 var (
 	currentFields = []string{"description", "notes"}
 	otherFields   = []string{"criteria", "verify"}
@@ -225,8 +225,8 @@ func amendmentField(key string) string {
 	return key
 }
 
-// isDefault: an agent that repeats a task as it was shown sends along what it
-// does not mean to set: false, 0, "", [].
+// isDefault: an agent that repeats a task as shown also sends fields that it
+// does not want to set: false, 0, "", [].
 func isDefault(n located.Node) bool {
 	switch v := n.Value.(type) {
 	case nil:
@@ -340,8 +340,8 @@ func amendModify(p *Plan, current TaskID, a Amendment, r *AmendResult) error {
 // that agents have added.
 const refinedMark = "Added by an agent:"
 
-// refined is a text with an agent's new version of it: what the task was given
-// with stays in front, so that an agent cannot ask itself for less.
+// refined combines a text with an agent's new version. The original stays in
+// front, so that an agent cannot lower its own demands.
 func refined(was, now string) string {
 	given, _, _ := strings.Cut(was, "\n\n"+refinedMark+"\n")
 	if given = strings.TrimSpace(given); given == "" {

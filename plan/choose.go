@@ -165,7 +165,7 @@ func (t Task) AsideReason() string {
 // LeftToPerson reports whether nothing can be worked on, and every task that is neither done
 // nor left out by a person was set aside, or waits for one that was.
 func (p Plan) LeftToPerson() bool {
-	held := make(map[TaskID]bool) // done, set aside, or waiting for such alone
+	held := make(map[TaskID]bool) // done, set aside, or waiting only for such tasks
 	aside := false
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
@@ -293,7 +293,7 @@ func (p Plan) Waiting(id TaskID) []TaskID {
 		queue = queue[1:]
 		for _, i := range waiters[key] {
 			t := &p.Tasks[i]
-			// A finished task has what it waited for: nothing behind it is lost.
+			// A finished task had its dependencies: its waiters lose nothing.
 			if hit[i] || t.Status == Done || t.Status == Skipped {
 				continue
 			}

@@ -10,9 +10,9 @@ import (
 // cover it. Planners seldom copy a criterion word for word.
 const coveredShare = 0.6
 
-// Uncovered are those criteria of a spec that no task of the plan stands for: a
-// task that is wanted or done, and that repeats the criterion or uses most of
-// its words in its own title, description, notes, criteria or verify commands.
+// Uncovered are the criteria of a spec that no task covers. A task that is not
+// skipped covers a criterion if its title, description, notes, criteria or verify
+// commands repeat it or use most of its words.
 func Uncovered(p Plan, criteria []string) []string {
 	var texts []string
 	var words []map[string]bool
@@ -57,8 +57,8 @@ var commonWords = strings.Fields("about after against also and any are been befo
 	"these they this those under until upon very was were what when where which while who will with within without work " +
 	"works would you your")
 
-// stems are the words of a text that say something, cut to what their forms have
-// in common.
+// stems are the significant words of a text, cut to what their forms have in
+// common.
 func stems(s string) map[string]bool {
 	out := map[string]bool{}
 	for _, w := range strings.FieldsFunc(strings.ToLower(s), notInWord) {

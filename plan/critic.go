@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Critic is what a review knows apart from the plan. The zero value judges what
-// can be told from the plan alone.
+// Critic is what a review knows besides the plan. The zero value judges by the
+// plan alone.
 type Critic struct {
 	// TaskTokens is the size that a task aims at; 0 = none.
 	TaskTokens int
@@ -29,7 +29,7 @@ type Critic struct {
 	Places Places
 }
 
-// New reviews after and leaves out what was wrong with before already.
+// New reviews after and leaves out problems that before already had.
 func (c Critic) New(before, after Plan) Problems {
 	known := make(map[string]bool)
 	for _, p := range Review(before, c) {
@@ -129,8 +129,8 @@ func isPlaceholder(s string) bool {
 		strings.HasPrefix(s, "<") && strings.HasSuffix(s, ">")
 }
 
-// Words of sentences. The strong ones are no arguments of commands; the others
-// count where the first word is no program either.
+// Words of sentences. The strong ones are never arguments of commands. The
+// others count if the first word is not a program.
 var (
 	strongWords = strings.Fields("the that is are should must")
 	// testWords end sentences, and are names of tests and scripts, too.
@@ -138,8 +138,8 @@ var (
 	weakWords = strings.Fields("a an all and any be can ensure every if it pass this user verify when with without")
 )
 
-// isProse tells a sentence from a command: words alone, of which some are those
-// of sentences. One in a short line may be the name of a test: cargo test works.
+// isProse tells a sentence from a command: only words, some of them typical of
+// sentences. In a short line one may name a test: cargo test works.
 func isProse(s string, missing bool) bool {
 	words := strings.Fields(strings.TrimRight(s, ".!"))
 	if len(words) < 2 || slices.Contains([]string{"grep", "rg", "echo", "printf", "git"}, words[0]) {

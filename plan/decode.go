@@ -109,7 +109,7 @@ type Collector struct {
 	Problems Problems
 }
 
-// Bad adds what makes the file unusable, with the next move.
+// Bad adds an error, with the next move.
 func (c *Collector) Bad(line int, task TaskID, hint, format string, args ...any) {
 	c.Problems = append(c.Problems, Problem{
 		Source: c.Source, Line: line, Task: task, Text: fmt.Sprintf(format, args...), Hint: hint,

@@ -11,10 +11,10 @@ import (
 	"unicode/utf8"
 )
 
-// The writer is our own, not go-toml's: the journal is read with `git log -p`,
-// so a text stands in lines only when it has lines, a list one entry a line
-// only when it is long, and every byte is decided here once and for all. What
-// it writes is read by go-toml, in tests too.
+// We write the TOML ourselves, without go-toml, because people read the journal
+// with `git log -p`. A text has several lines only if it has line ends. A list
+// has a line for each entry only if it is long. Every byte is fixed here.
+// go-toml reads the result, in tests too.
 
 // EncodeTask writes a task as its file tasks/<id>.toml: one key a line in a
 // fixed order, empty fields left out, the same bytes for the same task. A run of
@@ -60,8 +60,8 @@ func HeadOf(p Plan) Head {
 	return h
 }
 
-// SameHead reports whether two plans have the same head. It makes neither: a history
-// with a large plan asks for every entry.
+// SameHead reports whether two plans have the same head. It builds neither, because it runs for
+// every entry of a history.
 func SameHead(a, b Plan) bool {
 	if a.Goal != b.Goal || a.Created != b.Created || len(a.Tasks) != len(b.Tasks) ||
 		(a.Retired == nil) != (b.Retired == nil) || !slices.Equal(a.Retired, b.Retired) {
@@ -179,7 +179,7 @@ func writeTime(b *bytes.Buffer, key string, t time.Time) {
 	b.WriteString(key + " = " + t.Format(time.RFC3339Nano) + "\n")
 }
 
-// listWidth is how long a list may be to stay on one line, key included.
+// listWidth is the longest line with a whole list, key included.
 const listWidth = 80
 
 func writeList(b *bytes.Buffer, key string, list []string) {

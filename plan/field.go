@@ -17,10 +17,9 @@ type Field struct {
 	At   func(*Task) any
 }
 
-// TaskFields is every field of a task in the order in which our files show
-// them: what it is, what it waits on, what proves it, what became of it. Long
-// texts that the harness adds stand last, so that `git log -p` shows a change
-// of status near the top.
+// TaskFields is every field of a task in the order of our files: what it is,
+// what it waits on, what proves it, its results. Long texts of the harness come
+// last, so that `git log -p` shows a change of status near the top.
 var TaskFields = [...]Field{
 	{"id", func(t *Task) any { return &t.ID }},
 	{"title", func(t *Task) any { return &t.Title }},

@@ -21,7 +21,7 @@ func (e *ClashError) Hint() string {
 	return "give the new tasks other ids, or replace the old ones with --replace (done tasks stay as they are)"
 }
 
-// KnownTasks is what becomes of tasks that the plan has already.
+// KnownTasks says what to do with tasks that the plan already has.
 type KnownTasks bool
 
 // The values of KnownTasks.
@@ -30,11 +30,11 @@ const (
 	RefuseKnown  KnownTasks = false
 )
 
-// Merge adds the tasks of in to old. New ids go to the end; ids that old has
-// already, without regard to case, are refused as a ClashError that names them
-// all, unless replace: then the task takes over what in says and keeps its
-// place, its spelling and what it has cost. Done tasks are never touched. The
-// result is validated (Problems). old and in stay as they are.
+// Merge adds the tasks of in to old. New ids go to the end. Ids that old has
+// already, in any case, are refused as a ClashError that names them all. With
+// replace, such a task takes over in's version and keeps its place, its spelling
+// and its costs. Done tasks are never changed. The result is validated
+// (Problems). old and in stay as they are.
 func Merge(old, in Plan, replace KnownTasks) (Plan, Change, error) {
 	at := make(map[string]int, len(old.Tasks))
 	for i := range old.Tasks {
@@ -83,10 +83,10 @@ func Merge(old, in Plan, replace KnownTasks) (Plan, Change, error) {
 // replaced. Its verify commands go on to bind (Carried).
 const ReplacedReason = "replaced"
 
-// Replan puts a new plan in the place of what is left of the old: done and
-// skipped tasks stay as they are, the others are set aside, and the new ones
-// stand behind them. An id that the old plan has used is refused, because the
-// planner may have meant another task. The result is validated (Problems).
+// Replan replaces the unfinished rest of the old plan by a new one. Done and
+// skipped tasks stay, the others are set aside, and the new ones follow. An id
+// that the old plan has used is refused, because the planner may mean another
+// task. The result is validated (Problems).
 func Replan(old, in Plan, iteration int, reason string) (Plan, []TaskID, error) {
 	kept := old.clone()
 	var aside []TaskID

@@ -6,10 +6,9 @@ import (
 	"git-ralph/internal/text"
 )
 
-// Review says what a plan lacks for being worked on by agents, without asking
-// one: what Validate finds, as errors, and of the tasks that are still to do
-// what their commands, sizes, titles and dependencies show. Each problem names
-// its place and the cure.
+// Review checks whether agents can work on a plan, without asking one. Errors
+// are what Validate finds. Open tasks are also judged by their commands, sizes,
+// titles and dependencies. Each problem names its place and the cure.
 func Review(p Plan, c Critic) Problems {
 	out := Check(p, c.Places, nil)
 	if len(p.Tasks) == 0 {

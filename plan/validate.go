@@ -212,7 +212,7 @@ func cycles(p Plan, ids map[string]int) [][]int {
 	return out
 }
 
-// ringThrough is the shortest ring through start, nil when it only waits on one.
+// ringThrough is the shortest ring through start, nil if start is on none.
 func ringThrough(start int, deps [][]int, open []int, work *int) []int {
 	from := map[int]int{start: start}
 	queue := []int{start}

@@ -31,8 +31,8 @@ type Checked struct {
 	Tip     object.ID // up to which entry
 	Faults  []Fault
 	Entries int
-	// Whole says that every object that the entries lead to was read and is what
-	// its name says. Without it some were not looked at.
+	// Whole says that every object reachable from the entries was read and matches
+	// its name. Otherwise some were not checked.
 	Whole bool
 }
 
@@ -54,7 +54,7 @@ func (j *Journal) Check(ctx context.Context, visit func(n int, e Entry)) (Checke
 		defer close(chunks)
 		listed <- j.list(ctx, tip.String(), func(ids []object.ID) (bool, error) {
 			entries, err := j.readEntries(ids, inFull, j.Repo.Store.ReadWhole)
-			if err != nil { // one of them: the other side finds out which
+			if err != nil { // one of them: chunk finds out which
 				entries = nil
 			}
 			select {
@@ -109,8 +109,8 @@ func (c *check) chunk(r readAhead) bool {
 		}
 		c.entry(e)
 	}
-	// What the entries share with those before them was read with those, and what
-	// the state shares with the events, with these.
+	// Objects that these entries share with earlier ones, or with their events,
+	// have been read already.
 	read := map[object.ID]bool{}
 	for _, e := range r.entries {
 		for _, id := range e.blobs {
@@ -151,7 +151,7 @@ func (c *check) entry(e Entry) {
 		c.want.set(path, data)
 	}
 	c.st = next
-	c.whole = c.whole && len(e.Commit.Parents) < 2 // of another's entries only the outcome is compared
+	c.whole = c.whole && len(e.Commit.Parents) < 2 // of a merged line only the outcome is compared
 	if !c.want.is(e.root) {
 		c.whole = false
 		c.faults = append(c.faults, c.compare(e)...)
@@ -221,7 +221,7 @@ type wanted struct {
 	folders map[string][]object.TreeEntry
 	trees   map[string]object.ID
 	fresh   *[]object.ID // blobs and trees that came since the last call of made
-	odd     *bool        // a name is none that git checks out, or lies deeper than one folder
+	odd     *bool        // some name is not valid in git, or is deeper than one folder
 }
 
 func newWanted() wanted {

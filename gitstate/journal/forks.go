@@ -8,8 +8,8 @@ import (
 	"git-ralph/gitstate/state"
 )
 
-// Fork is one of several journals with the same id: that of a branch, and the
-// one that the linked worktree made for it goes on with.
+// Fork is one of several journals with the same id: a branch's journal and the
+// one with which its linked worktree continues.
 type Fork struct {
 	Branch string // "" = archived
 	Tip    object.ID

@@ -13,12 +13,10 @@ import (
 	"git-ralph/gitstate/state"
 )
 
-// The index finds the entries of an iteration or of a task without a walk over
-// the history. It is a cache, <common dir>/ralph/cache/index-<branch>, and never
-// truth: each entry that it names is read, and only the entry's own event says
-// what it is. Whoever appends an entry adds its line. A lookup first adds what came
-// since the last line; an index that is absent, torn or of another history is made
-// anew.
+// The index finds the entries of an iteration or a task without a walk. It is a cache, <common
+// dir>/ralph/cache/index-<branch>, and never truth: each entry that it names is read, and only
+// the entry's own event counts. Whoever appends an entry adds its line. A lookup first adds the
+// entries since the last line. An absent, torn or foreign index is rebuilt.
 //
 // It has one line an entry, "<entry> <event type> <iteration> <task>", oldest
 // first. The entry of the last line, and all before that, are in it; a line may
@@ -43,7 +41,7 @@ func (j *Journal) lookUp(ctx context.Context, kind state.EventType, iteration, t
 	if err != nil {
 		return nil, err
 	}
-	// What every line that is wanted contains.
+	// Every wanted line contains this.
 	part := " " + string(kind) + " " + iteration
 	if iteration == "" {
 		part = " " + task + "\n"
@@ -194,7 +192,7 @@ func appendFile(path string, data []byte) {
 	_, _ = f.Write(data)
 }
 
-// draft is what the index needs of an entry that this process has written.
+// draft is the index data of an entry that this process has written.
 type draft struct {
 	tip, parent object.ID
 	line        string

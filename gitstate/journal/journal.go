@@ -45,7 +45,7 @@ type Journal struct {
 	newest object.ID // of the branch, as far as this process knows
 	onward bool      // see OnlyForward
 	draft  draft     // the entry that was written last
-	// Of the cache: it ends in a torn record; files that it did not have.
+	// tornCache: the cache ends in a torn record; uncached: files it lacked.
 	tornCache bool
 	uncached  int
 }
@@ -78,7 +78,7 @@ func (j *Journal) Tip(ctx context.Context) (object.ID, error) { return j.Repo.Re
 // Load reads the newest state. ErrNone when there is no journal; a
 // *state.FormatError when a newer program wrote it.
 func (j *Journal) Load(ctx context.Context) (*Snapshot, error) {
-	known := j.Newest() // before the tip: what moves it meanwhile moves it on
+	known := j.Newest() // before the tip, which only moves forward meanwhile
 	tip, err := j.Tip(ctx)
 	if err != nil {
 		return nil, err
@@ -101,10 +101,9 @@ func (j *Journal) Load(ctx context.Context) (*Snapshot, error) {
 	return snap, nil
 }
 
-// OnlyForward makes Load, and so every append, refuse a tip that does not come from
-// the newest entry that this process knows. It is for whoever holds the branch: nobody
-// else may rewrite the journal then, and an event on top of an older entry would
-// take those after it out of the journal.
+// OnlyForward makes Load, and so every append, refuse a tip that does not descend from the
+// newest known entry. It is for the holder of the branch: nobody else may rewrite the journal
+// then, and an append on top of an older entry would drop the later ones.
 func (j *Journal) OnlyForward() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -168,11 +167,11 @@ type Cause int
 
 // The causes.
 const (
-	Foreign Cause = iota + 1 // the entry is of no format of ours
+	Foreign Cause = iota + 1 // the entry has no format of git ralph
 	Newer                    // the entry is of a format of a later version
 	Damaged                  // an object of the entry is missing or cannot be read
 	Gone                     // the ref is gone, although the journal had begun
-	Back                     // the ref was moved to what does not come from the entry
+	Back                     // the ref no longer descends from the entry
 )
 
 // UnreadableError is a journal that cannot be used at an entry.
@@ -345,7 +344,7 @@ func (j *Journal) write(old state.State, parents []object.ID, e state.Event, aut
 		return nil, fmt.Errorf("write the entry: %w", err)
 	}
 	j.cacheState(old, next)
-	var d draft // none of a merge: what it joins comes into the index, too
+	var d draft // empty for a merge: the index also needs the merged entries
 	if len(parents) < 2 {
 		d = draft{tip: commit, line: indexLine(commit, e)}
 	}
@@ -448,7 +447,7 @@ func (j *Journal) Moved(s *Snapshot) {
 	}
 }
 
-// readAnew forgets what was read: what can be read now is wanted.
+// readAnew drops the cached state, so that the objects are read again.
 func (j *Journal) readAnew() {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -14,9 +14,9 @@ import (
 // memory of a walk.
 const chunk = 256
 
-// walkMany goes on with a walk at the entry id. When git cannot list the history
-// it says at which entry it stopped, so that the walk can go on one by one and
-// name the damaged one; more is false when f ended the walk or failed.
+// walkMany continues a walk at entry id. If git cannot list the history, it
+// returns the entry at which it stopped, so that the walk can continue one by one
+// and name the damaged one. more is false when f ended the walk or failed.
 func (j *Journal) walkMany(ctx context.Context, id object.ID, brief detail, f func(Entry) (bool, error)) (at object.ID,
 	more bool, err error) {
 	at = id
@@ -75,10 +75,10 @@ func (j *Journal) list(ctx context.Context, tip string, f func(ids []object.ID) 
 // reader reads many objects of a type, in the order of ids.
 type reader func(t object.Type, ids []object.ID) ([][]byte, error)
 
-// readEntries reads entries in the order of ids, with a few conversations with
-// git for all of them. It fails as a whole: the caller reads them one by one to
-// learn which is damaged. The decoders are ours and not go-git's: with those a
-// walk of 20,000 entries takes a sixth longer.
+// readEntries reads entries in the order of ids, in a few round trips to git. It
+// fails as a whole; the caller then reads them one by one to find the damaged
+// one. It does not use go-git's decoders, with which a walk of 20,000 entries
+// takes a sixth longer.
 func (j *Journal) readEntries(ids []object.ID, brief detail, read reader) ([]Entry, error) {
 	out := make([]Entry, len(ids))
 	trees := make([]object.ID, len(ids))

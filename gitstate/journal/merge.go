@@ -35,9 +35,9 @@ func (e *ApartError) Error() string {
 // JoinSteps are the places where a join can be stopped.
 var JoinSteps = []string{"join:objects", "join:ref"}
 
-// Join brings the journal and a tip that was fetched together. What only ours
-// has is applied again on top of theirs. Nothing is rewritten: ours becomes
-// theirs, stays as it is, or becomes a merge of both.
+// Join joins the journal with a fetched tip. Events that only our line has are
+// applied again on top of theirs. Nothing is rewritten: our ref moves to
+// theirs, stays as it is, or moves to a merge of both.
 func (j *Journal) Join(ctx context.Context, theirs object.ID) (Joined, *Snapshot, error) {
 	deadline := time.Now().Add(j.Deadline)
 	defer j.Repo.Queue(j.Branch, j.Deadline/3)()
@@ -51,7 +51,7 @@ func (j *Journal) Join(ctx context.Context, theirs object.ID) (Joined, *Snapshot
 		if err == nil {
 			j.fail("join:ref")
 			j.Moved(next)
-			_, _ = j.index(ctx, next.Tip) // with what came from there
+			_, _ = j.index(ctx, next.Tip) // including the fetched entries
 			return how, next, nil
 		}
 		if !errors.Is(err, gitstate.ErrRefMoved) && !errors.Is(err, gitstate.ErrRefLocked) || time.Now().After(deadline) {
@@ -96,8 +96,8 @@ func (j *Journal) joined(ctx context.Context, theirs object.ID) (how Joined, fro
 	return Merged, here.Tip, next, err
 }
 
-// Onto drafts the entry that joins ours with theirs, as Join does, when may allows every
-// event that only ours has; nil = it does not.
+// Onto drafts the entry that joins ours with theirs, like Join, if may allows every event that
+// only ours has. Otherwise it returns nil.
 func (j *Journal) Onto(ctx context.Context, theirs, ours *Snapshot, may func(state.Event) bool) (*Snapshot, error) {
 	all := theirs.State.Journal.ID == ours.State.Journal.ID
 	err := j.between(ctx, ours.Tip, theirs.Tip, inFull, func(e Entry) error {
@@ -111,8 +111,8 @@ func (j *Journal) Onto(ctx context.Context, theirs, ours *Snapshot, may func(sta
 }
 
 // merge writes the entry that joins two lines. The same two tips give the same
-// entry on every machine: its time is that of the newer one, its id follows from
-// both, and it is by nobody's name.
+// entry on every machine: it has the newer tip's time, an id derived from both,
+// and no user's name.
 func (j *Journal) merge(ctx context.Context, theirs, ours *Snapshot) (*Snapshot, error) {
 	l := state.Lines{Theirs: theirs.Tip.String(), Ours: ours.Tip.String(), State: theirs.State,
 		Known: map[string]bool{}, Renamed: map[string]string{}}
@@ -167,8 +167,8 @@ func (j *Journal) merge(ctx context.Context, theirs, ours *Snapshot) (*Snapshot,
 	return j.write(theirs.State, []object.ID{theirs.Tip, ours.Tip}, e, us)
 }
 
-// merged adds what an earlier merge of theirs has applied already, and what it
-// made of our ids.
+// merged adds the events that an earlier merge in theirs applied, and its new
+// names for our ids.
 func (j *Journal) merged(ctx context.Context, m *state.Merge, ours object.ID, l *state.Lines) error {
 	for _, done := range m.Events {
 		l.Known[done.ID] = true

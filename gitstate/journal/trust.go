@@ -27,8 +27,8 @@ func hashCommand(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Untrusted are those of the commands that came from elsewhere and that nobody
-// here has trusted.
+// Untrusted are the commands that came from elsewhere and that nobody here has
+// trusted.
 func Untrusted(repo *gitstate.Repo, commands []state.Command) ([]state.Command, error) {
 	if len(commands) == 0 {
 		return nil, nil

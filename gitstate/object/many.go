@@ -14,9 +14,9 @@ import (
 	"strings"
 )
 
-// ReadMany reads many blobs, in the order of ids. Packed ones are asked for
-// all at once: a thousand answers cost one conversation with git and not a
-// thousand. An absent, damaged or other object is an error that names it.
+// ReadMany reads many blobs, in the order of ids. Packed ones are requested
+// together, so a thousand blobs take one round trip to git. An absent, damaged
+// or other object is an error that names it.
 func (s *Store) ReadMany(ids []ID) ([][]byte, error) { return s.ReadManyOf(Blob, ids) }
 
 // ReadManyOf is ReadMany for objects of any one type.
@@ -44,7 +44,7 @@ func (s *Store) ReadManyOf(t Type, ids []ID) ([][]byte, error) {
 	}
 	err := s.readPacked(t, ids, packed, out)
 	if errors.Is(err, ErrNotFound) {
-		// Something is being repacked: one after the other, each with patience.
+		// A repack may be running: read them one by one, with retries.
 		for _, i := range packed {
 			if out[i], err = s.ReadType(ids[i], t); err != nil {
 				break
@@ -54,11 +54,11 @@ func (s *Store) ReadManyOf(t Type, ids []ID) ([][]byte, error) {
 	return out, err
 }
 
-// gitFirst is how many objects git is asked for without a look for a file of
-// each: these looks take longer than git's.
+// gitFirst is the number of objects from which git is asked at once. A stat of
+// each loose file would take longer.
 const gitFirst = 64
 
-// atHand reports whether one of n objects shall be read without git.
+// atHand reports whether one of n objects is read without git.
 func (s *Store) atHand(id ID, n int) bool {
 	s.mu.Lock()
 	_, waiting := s.pending[id]
@@ -98,7 +98,7 @@ func (s *Store) Sizes(ctx context.Context, ids []ID) ([]int64, error) {
 	if len(asked) == 0 {
 		return out, nil
 	}
-	// A process of its own, which may keep its answers until it has many.
+	// A separate process, which may buffer its answers.
 	text, err := s.git.RunWith(ctx, &list, nil, "cat-file", "--buffer", "--batch-check=%(objecttype) %(objectsize)")
 	if err != nil {
 		return nil, fmt.Errorf("ask git for the sizes of objects: %w", err)
@@ -142,8 +142,8 @@ func (s *Store) readPacked(kind Type, ids []ID, want []int, out [][]byte) error 
 	return err
 }
 
-// ReadWhole is ReadManyOf, and an error too where the contents of an object are
-// not what its name says, or a tree holds what git would not check out.
+// ReadWhole is ReadManyOf. It also fails if an object's contents do not match its
+// name, or if a tree has an entry that git would not check out.
 func (s *Store) ReadWhole(t Type, ids []ID) ([][]byte, error) {
 	out, err := s.ReadManyOf(t, ids)
 	c := newChecker(checkTrees)
@@ -194,11 +194,11 @@ func (s *Store) askMany(verb string, ids []ID, want []int,
 	}
 	if err != nil {
 		done--
-		// Answers that nobody reads are on their way: this child is of no use.
+		// Unread answers are in the pipe: this child cannot be used again.
 		if s.cat == cat {
 			s.cat = nil
 		}
-		_ = cat.child.Close() // it complains when it is ended in the middle of an answer
+		_ = cat.child.Close() // it fails when it is ended in the middle of an answer
 	}
 	if aerr := <-asked; err == nil && aerr != nil {
 		err = fmt.Errorf("ask git for objects: %w", aerr)
@@ -231,8 +231,8 @@ var errContents = errors.New("its contents are not what its name says")
 // ids, what is wrong with it; nil = nothing.
 func (s *Store) CheckMany(ids []ID) []error { return s.checkMany(ids, checkTrees) }
 
-// CheckNames is CheckMany for objects that the caller has made himself: that their
-// bytes have their names is enough, and no tree is taken apart.
+// CheckNames is CheckMany for objects of which the caller made the contents itself: only the
+// hash is checked, and trees are not parsed.
 func (s *Store) CheckNames(ids []ID) []error { return s.checkMany(ids, namesOnly) }
 
 // treeCheck says whether the entries of trees are checked, or only that an object's bytes have its name.

@@ -220,10 +220,10 @@ func (s *Store) temp() (*os.File, error) {
 	}
 }
 
-// freshen reports whether the object is there already as a loose file or is
-// waiting for Sync, and gives a loose file a new time. An object that exists
-// only in a pack is written again: a young loose copy is what keeps it through
-// a gc that has already decided to drop its pack.
+// freshen reports whether the object is a loose file or waits for Sync, and
+// gives a loose file a new time. An object that is only in a pack is written
+// again, because a running gc may have decided to drop the pack, and a young
+// loose copy survives that.
 func (s *Store) freshen(id ID) bool {
 	s.mu.Lock()
 	_, waiting := s.pending[id]

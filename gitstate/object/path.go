@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// CheckPath says why no file system may get a path from a tree that came from
-// elsewhere: git's own rules, with the protections for HFS and NTFS, which hold
-// for the next reader of the tree. mode is that of the last part.
+// CheckPath says why a path from a foreign tree must not be checked out. The
+// rules are git's own. They include the protections for HFS and NTFS, for later
+// readers of the tree. mode is that of the last part.
 func CheckPath(path string, mode Mode) error {
 	for rest, more := path, true; more; {
 		var name string

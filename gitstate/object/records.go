@@ -12,11 +12,11 @@ import (
 	gogit "github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// Records reads and writes the commits and trees that git ralph makes for
-// itself: the journal, the evidence and the notes. go-git's object types take
-// them apart and put them together, so that a reader of git's formats that is
-// not ours agrees with every byte. Commits and trees of users are read by the
-// Store's own methods: go-git refuses commits that git reads and rewrites modes.
+// Records reads and writes the commits and trees that git ralph makes for itself:
+// the journal, the evidence and the notes. go-git's object types encode and decode
+// them, so an independent reader of git's formats agrees with every byte. Users'
+// commits and trees are read by the Store's own methods, because go-git refuses
+// commits that git reads, and rewrites modes.
 type Records struct{ *Store }
 
 // Records gives access to what git ralph itself writes.
@@ -60,8 +60,8 @@ func (r Records) WriteTree(entries []TreeEntry) (ID, error) {
 	return r.Write(Tree, data)
 }
 
-// Encode returns the commit's bytes. Every commit that is written is ours, also
-// one on a branch, so this is the only encoder of commits.
+// Encode returns the commit's bytes. We write every commit that is encoded here,
+// also those on a branch, so there is no other encoder.
 func (c CommitData) Encode() ([]byte, error) {
 	e := &encoded{}
 	commit := gogit.Commit{Author: c.Author.signature(), Committer: c.Committer.signature(),

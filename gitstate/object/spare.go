@@ -14,21 +14,21 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// A gc that prunes everything unreachable at once, whatever its age, decides
-// what is reachable before it removes anything: an object that is written and
-// gets its ref in between is removed all the same. So every object that we write
-// or rely on has a second name, a hard link in objects/ralph/, where no git
-// looks. It goes when nothing can be pruning any more; until then a missing
-// object is linked back.
+// A gc that prunes all unreachable objects, whatever their age, decides what is
+// reachable before it removes anything. An object that is written and gets its ref
+// in between is removed too. So every object that we write or rely on has a spare,
+// a hard link in objects/ralph/, which git does not read. The spare is removed
+// when no prune can be running any more. Until then a missing object is linked
+// back.
 
-// tempPrefix begins the names of objects that have no name yet; git removes
-// files of other names nowhere in objects/.
+// tempPrefix begins the names of temporary object files. In objects/ git only
+// removes files with names of its own.
 const tempPrefix = "new-"
 
 // pruners are the commands of git that remove objects.
 var pruners = []string{"gc", "prune", "prune-packed", "repack", "maintenance"}
 
-// spareAge is how long spares stay that nobody came to look after.
+// spareAge is the age at which spares of dead processes are removed.
 const spareAge = time.Hour
 
 func (s *Store) spareDir() string { return filepath.Join(s.dir, "ralph") }
@@ -54,8 +54,8 @@ func (s *Store) name(id ID, tmp, to string) error {
 	return os.Rename(spare, to)
 }
 
-// link makes the object's own name; one that is there is as good, unless it is
-// the empty file of a power cut.
+// link makes the object's own name. An existing file is kept unless it is empty,
+// as after a power cut.
 func (s *Store) link(spare, to string) error {
 	for try := 0; ; try++ {
 		err := os.Link(spare, to)
@@ -80,7 +80,7 @@ func (s *Store) link(spare, to string) error {
 	}
 }
 
-// keepSpare gives the object at p its second name. False: it has gone.
+// keepSpare makes a spare of the object at p. False: p is gone.
 func (s *Store) keepSpare(id ID, p string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *Store) Ensure() error {
 	return nil
 }
 
-// Settle is Ensure after a ref has moved to what was written.
+// Settle is Ensure after a ref was moved to the new objects.
 func (s *Store) Settle() error {
 	err := s.Ensure()
 	s.mu.Lock()
@@ -166,9 +166,9 @@ func (s *Store) EnsureAll() error {
 	return nil
 }
 
-// Release lets the second names go that refs lead to by now, unless a git may
-// still be pruning: those stay for the next call, or the next process. Dirs are
-// where a git could be at work.
+// Release removes the spares of objects that refs now lead to. While a git may
+// still be pruning, the spares stay for the next call or process. Dirs are where
+// a git could be running.
 func (s *Store) Release(dirs ...string) error {
 	s.mu.Lock()
 	none := len(s.spares) == 0
@@ -179,7 +179,7 @@ func (s *Store) Release(dirs ...string) error {
 	if s.pruning(dirs) {
 		return s.EnsureAll()
 	}
-	// One that was at work has ended by now; what it took is put back.
+	// A prune has ended by now; restore what it removed.
 	if err := s.EnsureAll(); err != nil {
 		return err
 	}
@@ -244,8 +244,8 @@ func (s *Store) Heal() error {
 	return nil
 }
 
-// Erase removes the file of an object that nothing may lead to any more, and its
-// spare. Packed objects are not touched.
+// Erase removes the loose file and the spare of an object that must not be used
+// any more. Packed objects stay.
 func (s *Store) Erase(id ID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

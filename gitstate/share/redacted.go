@@ -19,12 +19,12 @@ import (
 	"git-ralph/notes"
 )
 
-// BeforeError says that refs of one side are from before a text was taken out of
-// what the other side has. To join them would bring it back.
+// BeforeError says that one side still has refs from before a redaction of the
+// other side. Joining them would bring the redacted text back.
 type BeforeError struct {
 	Remote string
 	Refs   []string
-	Here   bool // whose are from before
+	Here   bool // the old refs are ours
 }
 
 func (e *BeforeError) Error() string {
@@ -41,7 +41,7 @@ type pair struct {
 	here, there object.ID
 }
 
-// pairs are the refs that are joined, where both sides have one and they differ.
+// pairs are the refs to join that both sides have with different values.
 func (p *Partner) pairs(ctx context.Context, seen Seen) ([]pair, error) {
 	all := []pair{{ref: p.Journal.Ref(), there: seen.Journal}}
 	if p.Notes {
@@ -74,7 +74,7 @@ func (p *Partner) tryOut(ctx context.Context, seen Seen) error {
 		var before *BeforeError
 		if err := p.compare(ctx, pairs, nil); err == nil || errors.As(err, &before) {
 			return err
-		} // else a part of it has been pruned here
+		} // else some of it was pruned here
 	}
 	for _, x := range pairs {
 		anew, err := p.beginnings(ctx, x.ref, x.here)
@@ -101,8 +101,8 @@ func (p *Partner) tryOut(ctx context.Context, seen Seen) error {
 	return p.compare(ctx, doubtful, aside)
 }
 
-// compare finds refs of which one side began anew and the other goes on from before.
-// It looks only at what one side has and the other has not.
+// compare finds refs that one side began anew while the other continued the old history. It
+// looks only at what the other side lacks.
 func (p *Partner) compare(ctx context.Context, pairs []pair, env []string) error {
 	before := map[bool][]string{} // refs, by whether those from before are here
 	for _, x := range pairs {
@@ -135,8 +135,8 @@ func newest(of map[string]string) string {
 	return at
 }
 
-// since is the id of the event with which the journal here began anew the last time;
-// "" = it did not. Evidence of what was before it may have what was taken out.
+// since is the event id with which the local journal last began anew; "" = it never did. Older
+// evidence may contain the redacted text.
 func (p *Partner) since(ctx context.Context) (string, error) {
 	tip, err := p.Journal.Tip(ctx)
 	if err != nil {
@@ -161,14 +161,14 @@ func (p *Partner) since(ctx context.Context) (string, error) {
 	return event, nil
 }
 
-// looked is what was found when the history of a ref was walked last: what lies behind a
-// commit never changes, so that the next look only walks what has come since.
+// looked is the result of the last walk of a ref's history. The history of a commit never
+// changes, so the next walk only reads what is new.
 type looked struct {
 	Tip  string            `json:"tip"`
 	Anew map[string]string `json:"anew,omitempty"`
 }
 
-// beginnings is anew of all of the history of a ref here.
+// beginnings is anew for the whole history of a local ref.
 func (p *Partner) beginnings(ctx context.Context, ref string, tip object.ID) (map[string]string, error) {
 	file := filepath.Join(p.Repo.Dir(), "begins-"+url.PathEscape(ref))
 	var was looked
@@ -204,8 +204,8 @@ func (p *Partner) beginnings(ctx context.Context, ref string, tip object.ID) (ma
 	return found, nil
 }
 
-// anew finds the commits without a parent, of those that a range of git's has, with which
-// redact had it begin anew, and when that was.
+// anew finds the root commits in a range with which redact began a history anew, and their
+// times.
 func (p *Partner) anew(ctx context.Context, env []string, of ...string) (map[string]string, error) {
 	args := append([]string{"rev-list", "--max-parents=0", "--format=%ct%n%B%x00"}, of...)
 	out, err := p.Repo.Git.RunWith(ctx, nil, env, args...)

@@ -55,7 +55,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%s refuses %s: %s", e.Remote, e.Ref, e.Reason)
 }
 
-// RewrittenError says that a remote's ref does not go on from what it was.
+// RewrittenError says that a remote's ref does not descend from its old value.
 type RewrittenError struct{ Remote, Ref string }
 
 func (e *RewrittenError) Error() string {
@@ -247,7 +247,7 @@ func (r *Remote) refused(out string, err error) error {
 		if slices.ContainsFunc(moved, func(m string) bool { return strings.Contains(why, m) }) {
 			return fmt.Errorf("%w: %s: %s", ErrMoved, ref, why)
 		}
-		// The others of a push that is taken as a whole only say so.
+		// In a refused atomic push, the other refs only say "atomic".
 		if first == nil || strings.Contains(first.Reason, "atomic") {
 			first = &RefusedError{r.Name, ref, why}
 		}

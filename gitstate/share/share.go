@@ -88,7 +88,7 @@ func (p *Partner) Pull(ctx context.Context, code Scope) (Report, Seen, error) {
 		return rep, seen, err
 	}
 	p.fail("share:fetched")
-	// Where nothing was taken out here, it may have been there.
+	// If nothing was redacted here, the remote may have redacted.
 	pairs, err := p.pairs(ctx, seen)
 	if err == nil {
 		err = p.compare(ctx, pairs, nil)
@@ -280,7 +280,7 @@ func (p *Partner) PushEvidence(ctx context.Context, id string) (int, error) {
 	return n, send()
 }
 
-// many is how many refs one command names: its line has an end.
+// many bounds the refs of one command line, which is limited.
 const many = 200
 
 // pullEvidence fetches the evidence that is not here, but none from before a text was
@@ -313,7 +313,8 @@ func (p *Partner) pullEvidence(ctx context.Context, id string) (int, error) {
 	return len(specs), nil
 }
 
-// joinNotes brings the notes of both sides together. True when ours have changed.
+// joinNotes merges the notes of both sides. It reports whether the local ones
+// changed.
 func (p *Partner) joinNotes(ctx context.Context, theirs object.ID) (bool, error) {
 	for try := 0; ; try++ {
 		ours, err := p.Repo.ReadRef(ctx, gitstate.NotesRef)

@@ -18,8 +18,8 @@ const (
 	maxRequest   = 32 << 10 // bytes
 )
 
-// Apply is the only way a State changes. It is total: what does not fit the
-// state any more is left out and named in the second result.
+// Apply is the only way a State changes. It is total: parts that no longer fit
+// the state are left out and named in the second result.
 func Apply(s State, e Event) (State, []Superseded) { return apply(s, e, nil) }
 
 // apply is Apply for an event of its own, or for one that m applies again.
@@ -86,7 +86,7 @@ type applier struct {
 	e       Event
 	dropped []Superseded
 	cloned  bool   // s.Plan.Tasks is our own copy
-	again   *Merge // that applies the event again; nil = it is an entry of its own
+	again   *Merge // the merge that applies the event again; nil = a new event
 }
 
 func (a *applier) drop(what, reason string) {
@@ -132,8 +132,8 @@ func (a *applier) init() {
 	a.learn(in.Knowledge)
 }
 
-// fork makes the state that of another journal, in which nothing is at work and
-// nobody has asked for anything yet. What was spent stays counted.
+// fork makes the state that of a new journal, without work in progress or pending
+// requests. Costs stay counted.
 func (a *applier) fork() {
 	in := a.e.Init
 	a.settle()
@@ -164,7 +164,7 @@ func (a *applier) phase() {
 		r.LeftPhase = r.Phase
 	}
 	r.Phase, r.Rounds, r.PhaseDone = p.To, p.Rounds, false
-	// What was approved before is not what is made now.
+	// An earlier approval does not cover new work.
 	r.Confirmed = slices.DeleteFunc(slices.Clone(r.Confirmed), func(c string) bool { return c == string(p.To) })
 	if p.Request != "" {
 		r.Request, r.Confirmed = notes.CutBytes(p.Request, maxRequest), nil
@@ -190,7 +190,7 @@ func (a *applier) breaker() {
 	}
 }
 
-// settle ends an iteration that will have no end of its own.
+// settle ends an iteration that will get no end event.
 func (a *applier) settle() {
 	r := &a.s.Run
 	if r.Current == nil {
@@ -226,7 +226,7 @@ func (a *applier) session() {
 		return
 	}
 	r := &a.s.Run
-	// Others are at work: what is counted for the session counts all of them.
+	// Others are at work: the session's counters include them.
 	others := len(a.s.Claims) > 0
 	if c.Action == "end" {
 		a.settle()

@@ -57,7 +57,7 @@ func (r Result) Counts() bool {
 	return r.Verdict != Halted
 }
 
-// FailureKey is what two failures have in common that are the same.
+// FailureKey is equal for two failures that count as the same.
 func (r Result) FailureKey() string { return strings.Join(r.Reasons, "; ") }
 
 func (a *applier) iteration() {
@@ -101,7 +101,7 @@ func (a *applier) iteration() {
 	a.amends(res)
 }
 
-// spent counts what an iteration took; one that came late took it as well.
+// spent counts what an iteration used, even if it came too late.
 func (a *applier) spent(res *Result) {
 	r := &a.s.Run
 	r.Tokens = r.Tokens.Plus(res.Tokens)
@@ -116,8 +116,8 @@ func (a *applier) spent(res *Result) {
 	}
 }
 
-// claimed records how full the window was, what the agent claimed and what its
-// phase came to.
+// claimed records the window's fill, the agent's claim and the result of its
+// phase.
 func (a *applier) claimed(res *Result) {
 	r := &a.s.Run
 	if res.Model != "" {
@@ -205,7 +205,7 @@ func (a *applier) handedOff(h notes.Record) {
 		return r.Origin.Iteration == h.Origin.Iteration && r.Origin.EventID != h.Origin.EventID
 	})
 	a.s.Recent = append(a.s.Recent, h)
-	// As they are read again: of several workers one that began later may end first.
+	// In the order in which they are read: a worker that began later may end first.
 	stable.Sort(a.s.Recent, func(x, y notes.Record) int { return x.Origin.Iteration - y.Origin.Iteration })
 	if n := len(a.s.Recent); n > maxRecent {
 		a.s.Recent = a.s.Recent[n-maxRecent:]

@@ -87,8 +87,8 @@ func (a *applier) readyStatus() Status {
 	return Ready
 }
 
-// AwaitsAnswer begins the reason why a task is blocked whose agent asked a person; the id
-// and the text of the question follow.
+// AwaitsAnswer begins the reason of a task that is blocked by its agent's question. The
+// question's id and text follow.
 const AwaitsAnswer = "question "
 
 // AnswerTo is the answer to a question, by which the tasks that waited for it can be
@@ -162,7 +162,7 @@ func (a *applier) afterReview() Status {
 	return Ready
 }
 
-// aside carries out a person's word on tasks that were set aside.
+// aside applies the user's decision on tasks that were set aside.
 func (a *applier) aside(o *Operator) {
 	for _, id := range o.Tasks {
 		t := a.task(id)

@@ -44,8 +44,8 @@ type Event struct {
 	Actor string    `json:"actor"` // machine id
 	Time  time.Time `json:"time"`
 	Type  EventType `json:"type"`
-	// Via is where a person gave the command that this is: "page", "live view";
-	// "" = the command line, and what no person asked for.
+	// Via is where a user gave this command: "page", "live view". "" = the
+	// command line, or no user's command.
 	Via string `json:"via,omitempty"`
 
 	Phase     Phase       `json:"phase,omitempty"`
@@ -100,9 +100,9 @@ type Init struct {
 	// Fork: the journal goes on, under an id of its own, from an entry of another
 	// one, which is the parent of this entry.
 	Fork *Origin `json:"fork,omitempty"`
-	// Redacted: the journal begins anew with State, which says the same as the state
-	// at the entry Redacted but for what was taken out. State is written as payload
-	// files below event/state and shares its blobs with the tree.
+	// Redacted: the journal begins anew with State, which is the state at the entry Redacted
+	// without the redacted texts. State is written as payload files below event/state and
+	// shares its blobs with the tree.
 	Redacted string `json:"redacted,omitempty"`
 	State    *State `json:"-"`
 }
@@ -244,10 +244,10 @@ type CheckRun struct {
 	Missing string `json:"missing,omitempty"`
 	// Problem is why it is red whatever its exit code is.
 	Problem string `json:"problem,omitempty"`
-	// Tail are the last lines of the output, for who looks on; never stored.
+	// Tail are the last lines of the output, for the live view; never stored.
 	Tail []string `json:"-"`
-	// Hidden: a check of which an agent may learn only that it failed. Name and
-	// command stand for the real ones, and there is no output.
+	// Hidden: an agent may only learn that the check failed. Name and command are
+	// placeholders, and there is no output.
 	Hidden bool `json:"hidden,omitempty"`
 	// Skipped says why it was not run; Passed says nothing then.
 	Skipped string `json:"skipped,omitempty"`
@@ -291,8 +291,8 @@ type Result struct {
 	Commit   string `json:"commit,omitempty"`
 	Evidence string `json:"evidence,omitempty"`
 	Landed   bool   `json:"landed,omitempty"`
-	// Brought reports whether the commit was made on top of what others had landed, so
-	// that its files are written after it.
+	// Brought reports whether the commit was made on top of others' landed work. Its files are
+	// then written after it.
 	Brought bool `json:"brought,omitempty"`
 	// TestsReleased: a person allowed the task to change tests.
 	TestsReleased bool `json:"tests_released,omitempty"`
@@ -311,7 +311,7 @@ type Result struct {
 	Rung   int    `json:"rung,omitempty"`
 	Step   string `json:"step,omitempty"`
 	Climbs int    `json:"climbs,omitempty"`
-	// Tree is what the attempt made of the worktree, where it counts as a failure.
+	// Tree is the worktree that the attempt left, if it counts as a failure.
 	Tree      string   `json:"tree,omitempty"`
 	BlockedBy []string `json:"blocked_by,omitempty"`
 	SkippedBy string   `json:"skipped_by,omitempty"`
@@ -340,7 +340,8 @@ type Result struct {
 	SessionMemory string            `json:"session_memory,omitempty"`
 	Plan          *PlanChange       `json:"plan,omitempty"`       // of a planning run; payload as in a plan event
 	Amendments    []json.RawMessage `json:"amendments,omitempty"` // to be judged one by one
-	// Queued: they wait behind those of other iterations; without it they take their place.
+	// Queued: they are appended to other iterations' amendments; otherwise they replace
+	// them.
 	Queued bool `json:"queued,omitempty"`
 
 	PromptTokens  int      `json:"prompt_tokens,omitempty"`
@@ -435,12 +436,12 @@ type Rewind struct {
 	LastKept *Kept         `json:"last_kept,omitempty"` // the newest kept commit of the branch, when there is no revert
 	NotFound []int         `json:"not_found,omitempty"` // iterations whose commits the branch does not have
 	// Told is what agents are told from here on. Entries of earlier versions have
-	// none, and leave it as it was.
+	// none and do not change it.
 	Told *Told `json:"told,omitempty"`
 }
 
-// Told is what is known where work was taken back: as it was when the
-// iteration had ended to which the run went back.
+// Told is what is known after a rewind, as it was when the iteration to which
+// the run went back had ended.
 type Told struct {
 	Handoff   *notes.Record       `json:"handoff,omitempty"`
 	Recent    []notes.Record      `json:"recent,omitempty"`
@@ -463,7 +464,7 @@ type ContextNote struct {
 	// agent has found out already.
 	Topics   []string `json:"topics,omitempty"`
 	Research string   `json:"research,omitempty"`
-	// CostMicro and Tokens are what no iteration's event counts.
+	// CostMicro and Tokens are in no iteration's event.
 	CostMicro *int64 `json:"cost_micro_usd,omitempty"`
 	Tokens    Tokens `json:"tokens,omitzero"`
 }

@@ -10,9 +10,9 @@ import (
 	"git-ralph/plan"
 )
 
-// SessionMemory is the memory of the session in which s stands. Files are
-// those that the newest iteration changed, said what its agent asked to be
-// remembered, ended why the session is over, "" while it goes on.
+// SessionMemory is the memory of the session of s. Files are those that the
+// newest iteration changed, said is what its agent asked to remember, ended is
+// why the session ended ("" = it has not).
 func SessionMemory(s State, files, said []string, ended string) string {
 	before, kept := s.Memory["session"], ""
 	before, kept, _ = strings.Cut(before, notes.AgentNotes)
@@ -22,8 +22,8 @@ func SessionMemory(s State, files, said []string, ended string) string {
 	return sessionText(s, before, kept, files, said, ended)
 }
 
-// MemoryUpTo is the memory of a session after work was taken back: of what it
-// was before, only what agents noted up to iteration n is left.
+// MemoryUpTo is the memory of a session after a rewind. Of the old text it only
+// keeps what agents noted up to iteration n.
 func MemoryUpTo(s State, memory string, n int) string {
 	before, kept, _ := strings.Cut(memory, notes.AgentNotes)
 	if !OfSession(before, s.Run.Session) {
@@ -58,7 +58,7 @@ func sessionText(s State, before, kept string, files, said []string, ended strin
 			in.Progress += h.Summary
 		}
 		in.Decisions = NewestLines(append(in.Decisions, h.ArchitecturalNotes...), 12)
-		if h.Origin.Source != "harness" { // that one lists what the rest of this text says
+		if h.Origin.Source != "harness" { // the harness's handoff repeats the rest of this text
 			for _, u := range h.UnfinishedBusiness {
 				in.Notes = append(in.Notes, u.Item)
 			}
@@ -111,7 +111,7 @@ func sessionFigures(r Run) notes.Figures {
 	return f
 }
 
-// section returns the items below a heading of a memory text of ours.
+// section returns the items below a heading of one of our memory texts.
 func section(text, title string) []string {
 	_, rest, ok := strings.Cut(text, "\n## "+title+"\n")
 	if !ok {

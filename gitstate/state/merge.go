@@ -12,13 +12,13 @@ import (
 	"git-ralph/plan"
 )
 
-// Merge joins two lines of one journal. Its entry has two parents, the tip of
-// the remote first: what the remote has accepted keeps its effect, and the
-// events that only the other line has are applied again on top of it.
+// Merge joins two lines of one journal. Its entry has two parents, the remote's
+// tip first. What the remote has accepted keeps its effect. Events that only
+// the other line has are applied again on top.
 type Merge struct {
 	Theirs string `json:"theirs"` // the first parent
 	Ours   string `json:"ours"`
-	// Events says of each event of ours what became of it, oldest first.
+	// Events are the outcomes of our events, oldest first.
 	Events []Merged `json:"events"`
 	// CodeOfTheirs reports whether work was kept in theirs since the lines parted:
 	// then the newest kept commit stays theirs.
@@ -28,7 +28,7 @@ type Merge struct {
 	Again []Event `json:"-"`
 }
 
-// Merged is what became of one event.
+// Merged is the outcome of one event.
 type Merged struct {
 	ID      string    `json:"id"`
 	Type    EventType `json:"type"`
@@ -42,10 +42,10 @@ type Merged struct {
 type Lines struct {
 	Theirs, Ours string // the tips
 	State        State  // of theirs
-	Base         State  // where ours left what theirs has as well
+	Base         State  // the newest state that both lines share
 	Events       []Event
-	// Known are ids of events that theirs has applied since then, and Renamed what
-	// their earlier merge made of our ids.
+	// Known are ids of events that theirs has applied since then. Renamed are its new names of
+	// our ids.
 	Known   map[string]bool
 	Renamed map[string]string
 	Time    time.Time // of the newer tip
@@ -250,9 +250,9 @@ func (f *fitter) fit(before State, e Event) (again Event, left []Superseded, ren
 	return e, left, renamed
 }
 
-// plan fits a change of the plan. A task that is new in ours gets another id when
-// theirs has given its id to another task; of a task that was changed, only what
-// ours has changed is taken.
+// plan fits a change of the plan. A new task of ours gets another id if theirs uses
+// that id for another task. Of a changed task, only the fields that we changed are
+// taken.
 func (f *fitter) plan(before State, c *PlanChange, note func(id, reason string)) *PlanChange {
 	p := *c
 	p.Upsert = nil
@@ -333,7 +333,7 @@ func mergeTask(from, to, now plan.Task) plan.Task {
 	return now
 }
 
-// knowledge fits entries that ours has learned.
+// knowledge fits our new entries.
 func (f *fitter) knowledge(before State, add []notes.Knowledge) []notes.Knowledge {
 	if len(add) == 0 {
 		return add

@@ -51,7 +51,7 @@ func (a *applier) rewind() {
 	}
 }
 
-// forget takes out of the state what tells of work that is gone.
+// forget removes knowledge of reverted work from the state.
 func (a *applier) forget(told Told) {
 	a.s.Handoff, a.s.Recent = told.Handoff, told.Recent
 	if len(told.Withdrawn) > 0 {

@@ -150,8 +150,8 @@ type Run struct {
 	Pending []string `toml:"pending_amendments,omitempty"`
 	// PendingOf is how many amendments that handoff proposed.
 	PendingOf int `toml:"amendments_proposed,omitempty"`
-	// Proposed are those of entries that say from where they come: several workers may hand over
-	// before the first one's are judged.
+	// Proposed are amendments that name their origin: several workers may hand over before the
+	// first one's are judged.
 	Proposed []Proposed `toml:"proposed,omitempty"`
 	// Overrides are settings changed by `set` while the run continues.
 	Overrides map[string]string `toml:"overrides,omitempty"`
@@ -244,8 +244,8 @@ type IndexState struct {
 // Preparation is what helper agents left for the next preparation of context
 // (agent-orchestrated mode). All of it is bounded.
 type Preparation struct {
-	// Rounds counts the answers of research by task; Task is the one that the
-	// newest was given for, with the topics and what was found out by then.
+	// Rounds counts research answers by task. Task is the one of the newest
+	// answer, with its topics and what was found out by then.
 	Rounds   map[string]int `toml:"research_rounds,omitempty"`
 	Task     plan.TaskID    `toml:"research_task,omitempty"`
 	Topics   []string       `toml:"topics,omitempty"`
@@ -296,7 +296,7 @@ type CheckState struct {
 	Spoke bool `toml:"spoke,omitempty" json:"spoke,omitempty"`
 	// Lenient is true when it exited with 0 though its runner said that tests failed.
 	Lenient bool `toml:"lenient,omitempty" json:"lenient,omitempty"`
-	// Criterion: a verify command of a task, whose tests are remembered like those of a check.
+	// Criterion: a task's verify command, whose tests are remembered like a check's.
 	Criterion bool `toml:"criterion,omitempty" json:"criterion,omitempty"`
 }
 
@@ -320,8 +320,8 @@ type Report struct {
 	Approved  *ReportVerdict `toml:"approved,omitempty" json:"approved,omitempty"`
 }
 
-// Unmet says what a person agreed to although it was not shown: "approved with
-// 1 of 3 criteria unmet". "" where nobody agreed, or where all was shown.
+// Unmet says what a user approved without proof: "approved with 1 of 3 criteria
+// unmet". "" if nobody approved or everything was shown.
 func (r *Report) Unmet() string {
 	if r == nil || r.Passed || r.Approved == nil || !r.Approved.Approved {
 		return ""

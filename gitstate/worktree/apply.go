@@ -16,9 +16,9 @@ import (
 	"git-ralph/gitstate/object"
 )
 
-// apply does what was planned. Every step goes through an open folder that was
-// reached without following a link, so that a folder which turns into a link
-// meanwhile leads nowhere.
+// apply carries out the plan. Every step uses an open folder that was reached
+// without following a link, so a folder that is replaced by a link meanwhile is
+// harmless.
 func (r *restorer) apply() {
 	r.moveBack(toSafety)
 	for _, p := range r.asides {
@@ -113,13 +113,13 @@ func (r *restorer) inFolder(path string, f func(d folder, name string) error) er
 	return r.inOpen(dir, func(d folder) error { return f(d, name) })
 }
 
-// inOpen is inFolder for many names of one folder. What f has done before it
-// met the folder's mode it must not do again.
+// inOpen is inFolder for many names of one folder. f may run twice and must not
+// repeat what it has done.
 func (r *restorer) inOpen(dir string, f func(d folder) error) error {
 	d, err := r.e.disk.open(dir)
 	if permission(err) {
 		r.lockedMu.Lock()
-		_ = r.e.unlock(dir) // it fails, too, when somebody else of us was faster
+		_ = r.e.unlock(dir) // it also fails when another goroutine was faster
 		r.lockedMu.Unlock()
 		d, err = r.e.disk.open(dir)
 	}
@@ -184,13 +184,13 @@ func (r *restorer) remove(d folder, name string, x *removal) error {
 	case permission(err):
 		return err
 	case r.guarded():
-		return r.setAside(d, name, x.path) // nobody has looked at what is in it
+		return r.setAside(d, name, x.path) // its contents are unknown
 	}
 	return r.removeTree(d, name, x.path)
 }
 
-// removeTree removes what a scan did not see, because it is ignored and in the
-// way, or came later. Other repositories are not removed but moved aside.
+// removeTree removes what a scan did not see: ignored things in the way, or
+// later ones. Other repositories are moved aside instead.
 func (r *restorer) removeTree(parent folder, name, path string) error {
 	if r.e.isRepository(path) {
 		if r.e.opts.Aside == "" {
@@ -244,8 +244,8 @@ func (r *restorer) removeTree(parent folder, name, path string) error {
 	return parent.rmdir(name)
 }
 
-// mkdir makes a folder that can be worked in; it gets its mode at the end. A
-// file or link in its place is new and goes.
+// mkdir makes a writable folder; its mode is set at the end. A file or link in
+// its place is new and is removed.
 func (r *restorer) mkdir(n *node) error {
 	return r.inFolder(n.path, func(d folder, name string) error {
 		err := d.mkdir(name, 0o700)
@@ -270,9 +270,9 @@ func tempName() string {
 	return ".git-ralph-" + hex.EncodeToString(b[:]) + ".tmp"
 }
 
-// writers is how many files are written at a time. A rename over an existing
-// file makes ext4 hand the new bytes to the disk at once, so that a power cut
-// leaves no empty file; while one waits for that another goes on.
+// writers is how many files are written concurrently. A rename over an existing
+// file makes ext4 write its bytes at once, so a power cut leaves no empty file.
+// While one writer waits for that, another continues.
 const writers = 4
 
 // writeAll writes the files, in no order of its own. Those that git has to

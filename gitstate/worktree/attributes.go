@@ -19,7 +19,7 @@ type attributes struct {
 	all     bool   // core.autocrlf: every file
 	lines   []attributeLine
 	filters []attributeLine // those of lines that name a filter
-	opaque  []attributeLine // and those after which the size says nothing
+	opaque  []attributeLine // and those for which equal sizes prove nothing
 	former  []attributeLine // lines of attribute files that have gone or changed since
 	reasons map[string]bool // the attributes that were seen
 }
@@ -40,9 +40,9 @@ func (a *attributes) match(path string) bool {
 // filtered reports whether a filter may make something small of a large file.
 func (a *attributes) filtered(path string) bool { return matches(a.filters, path) }
 
-// shrinks reports whether all that git could do to the file on its way into the
-// tree is to take something out of it: carriage returns, and what an ident has
-// grown to. Then a file as long as its blob is its blob.
+// shrinks reports whether git could only remove something from the file on its
+// way into the tree: carriage returns and expanded idents. Then a file as long as
+// its blob equals it.
 func (a *attributes) shrinks(path string) bool {
 	return !matches(a.opaque, path) && !matches(a.former, path)
 }
@@ -198,9 +198,9 @@ func (a *attributes) parse(text, dir string, macros map[string]bool, fold bool) 
 	}
 }
 
-// seen is a snapshot to find attribute files by: the newest one, or, in a
-// process that has made none, one that only looks. It is nil when that fails;
-// then nothing is taken for converted.
+// seen is a snapshot in which to find attribute files: the newest one or, if
+// there is none, one that only looks. It is nil when that fails; then no file
+// counts as converted.
 func (e *Engine) seen(ctx context.Context) *node {
 	if e.last != nil {
 		return e.last

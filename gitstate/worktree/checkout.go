@@ -9,11 +9,11 @@ import (
 	"git-ralph/gitstate/object"
 )
 
-// Checkout moves the files of the worktree from one tree to another: of every
-// path that differs, and of paths (files or folders; none = all) only those. A
-// file that is not what the first tree says is a conflict: all conflicts are
-// returned, in a *RestoreError, and nothing is written then. The index is not
-// touched; UpdateIndex does that with the same trees' difference.
+// Checkout moves the files of the worktree from one tree to another: all paths
+// that differ, or only those in paths (files or folders; none = all). A file
+// that differs from the first tree is a conflict. Then nothing is written and
+// all conflicts are returned in a *RestoreError. The index is not touched;
+// UpdateIndex updates it for the same trees.
 func (e *Engine) Checkout(ctx context.Context, from, to object.ID, paths ...string) (Report, error) {
 	r := &restorer{e: e, ctx: ctx, locked: map[string]uint32{}}
 	if len(paths) > 0 {
@@ -36,7 +36,7 @@ func (e *Engine) Checkout(ctx context.Context, from, to object.ID, paths ...stri
 			r.failed(c.Path, errors.New("the file is not what it was expected to be"))
 		}
 		if same && !c.Old.ID.IsZero() {
-			// It is what the first tree says, so nothing is lost with it.
+			// It equals the first tree, so nothing is lost.
 			x := spared{had: true, safe: true}
 			x.was.setStat(st, 0)
 			expected[c.Path] = x

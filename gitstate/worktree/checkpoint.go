@@ -36,7 +36,7 @@ type Checkpoint struct {
 	Special    []string // sockets, FIFOs, devices, unsafe names: left alone
 	Unreadable []string // untracked files and folders that may not be read: left alone
 	Outputs    []string // of Options.Outputs those that git does not track: left alone
-	Hidden     []string // files that differ from the index, which says not to look at them
+	Hidden     []string // files that differ from the index, whose flags hide them from git
 
 	Files int // in the checkpoint, tracked and others
 
@@ -197,8 +197,8 @@ func (e *Engine) Capture(ctx context.Context, c *Checkpoint) (*Capture, error) {
 	if err != nil {
 		return fail(err)
 	}
-	// An agent may write attributes by which git can add nothing: that is its
-	// doing, and named, and must not keep anybody from going on.
+	// An agent may write attributes that make git fail. Such files are reported
+	// as the agent's and must not stop the run.
 	e.conv.lenient, e.conv.refused = true, nil
 	root, err = e.conv.settle(ctx, root, c.root)
 	e.conv.lenient = false
@@ -258,8 +258,8 @@ func (out *Capture) ChangedAt(path string) time.Time {
 	return time.Unix(0, max(f.ctime, f.mtime))
 }
 
-// giveWay takes out of the changes what lies where a person's own file has to
-// come back: a folder in its place, or a file in the place of its folder.
+// giveWay drops changes that are in the way of a user's file to be restored: a
+// folder in its place, or a file in place of its folder.
 func (out *Capture) giveWay() {
 	if len(out.PutBack) == 0 {
 		return

@@ -33,9 +33,9 @@ func (e *Engine) modeOf(f *file, st stat) object.Mode {
 	return object.ModeRegular
 }
 
-// contents reads what is there now under the name of f, which holds what was
-// known (or, with the bit for racy and no ids, nothing). It returns keep=false
-// when it is not a file any more.
+// contents reads the present file under the name of f, which is its last known
+// state (new files have the racy bit and no ids). It returns keep=false when it
+// is no longer a file.
 func (s *scan) contents(t *task, dir folder, f *file, name string, now stat) (nf file, keep bool, err error) {
 	nf = *f
 	nf.name = f.name
@@ -90,7 +90,7 @@ func (s *scan) contents(t *task, dir folder, f *file, name string, now stat) (nf
 	}
 	if err != nil {
 		if permission(err) && s.purpose != forCheckpoint && (f.class == tracked || !f.raw.IsZero()) {
-			// The agent took the right to read away; what it left is unknown.
+			// The agent made it unreadable; its contents are unknown.
 			nf.raw, nf.id = object.Zero, object.Zero
 			nf.bits |= bitRacy | bitLarge
 			return nf, true, nil
@@ -169,7 +169,7 @@ func (s *scan) read(dir folder, f *file, nf file, name string) (file, bool, erro
 	return s.identify(f, nf), true, nil
 }
 
-// identify settles the id in the tree of a file whose bytes on disk are known.
+// identify sets the tree id of a file whose bytes on disk are known.
 func (s *scan) identify(f *file, nf file) file {
 	switch {
 	case nf.raw == f.raw && !f.raw.IsZero() && (!f.id.IsZero() || nf.class == ignored):
@@ -184,8 +184,8 @@ func (s *scan) identify(f *file, nf file) file {
 	case nf.class == ignored:
 		nf.id, nf.form = object.Zero, formOwn
 	case nf.has(bitAssume|bitSkip) && nf.class == tracked && s.purpose == forCheckpoint && !f.id.IsZero():
-		// git is told not to look: its tree keeps what the index says, the bytes
-		// that are there are kept beside it.
+		// The index tells git not to look: the tree keeps the index's blob, and
+		// the bytes on disk are kept beside it.
 		nf.id, nf.mode, nf.form = f.id, f.mode, formOwn
 		nf.bits |= bitHidden
 	default:

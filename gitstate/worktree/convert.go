@@ -22,13 +22,13 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// converter settles what git's conversions (line ends, filters, encodings,
-// ident) make of files. The id that a file has in the tree comes from git
-// itself, which adds the file to a private copy of the index; the bytes on disk
-// are recorded beside it, because no smudge filter is sure to bring them back.
+// converter applies git's conversions (line ends, filters, encodings, ident) to
+// files. git itself computes the id of a file in the tree, by adding it to a
+// private copy of the index. The bytes on disk are recorded too, because a smudge
+// filter may not restore them.
 type converter struct {
 	e       *Engine
-	lenient bool     // what git cannot convert is refused by name, and no error
+	lenient bool     // what git cannot convert goes to refused and is no error
 	refused []string // paths
 }
 
@@ -132,7 +132,7 @@ func (c *converter) collect(n, base *node, a *attributes, work *[]unsettled) *no
 	return out
 }
 
-// refresh computes again what folders above settled files say of their subtrees.
+// refresh updates the subtree summaries of folders above resolved files.
 func (c *converter) refresh(n, base *node) {
 	if n == base {
 		return
@@ -188,7 +188,7 @@ func (c *converter) resolve(ctx context.Context, work []unsettled) error {
 	return c.each(work, c.form) // reading is what takes the time
 }
 
-// form finds out how the bytes on disk follow from the blob of the tree.
+// form finds out how the bytes on disk are made from the tree's blob.
 func (c *converter) form(u unsettled) error {
 	f := u.file()
 	d, err := c.e.disk.open(u.n.path)
@@ -205,7 +205,7 @@ func (c *converter) form(u unsettled) error {
 	defer d.close()
 	in, err := d.openFile(f.name)
 	if absent(err) || errors.Is(err, errNotRegular) || permission(err) && c.lenient {
-		f.bits |= bitRacy // it is going: the next scan sees it
+		f.bits |= bitRacy // it is gone: the next scan sees it
 		return nil
 	}
 	if err != nil {
@@ -266,8 +266,8 @@ func sumOf(h hash.Hash) (id object.ID) {
 	return id
 }
 
-// ids asks git what the files are in the tree: they are added to a private copy
-// of the index, under the rules of the worktree's attributes as they are now.
+// ids asks git for the files' ids in the tree. It adds them to a private copy of
+// the index, under the worktree's present attributes.
 func (c *converter) ids(ctx context.Context, work []unsettled) error {
 	var plain []unsettled
 	for _, u := range work {
@@ -305,7 +305,7 @@ func (c *converter) add(ctx context.Context, work []unsettled) error {
 	f, err := c.addPrivately(ctx, paths)
 	if err != nil && c.lenient && ctx.Err() == nil {
 		if len(work) == 1 || len(c.refused) >= mostRefused {
-			c.refused = append(c.refused, paths...) // their ids stay those of their bytes
+			c.refused = append(c.refused, paths...) // they keep the ids of their bytes
 			return nil
 		}
 		half := len(work) / 2

@@ -8,16 +8,16 @@ import (
 	"git-ralph/gitstate/object"
 )
 
-// CheckoutConflicts names the files that a Checkout between two trees would
-// not go over, because they are neither what the one nor what the other says.
+// CheckoutConflicts names the files that prevent a Checkout between two trees,
+// because they match neither.
 func (e *Engine) CheckoutConflicts(ctx context.Context, from, to object.ID) ([]string, error) {
 	_, conflicts, err := e.stillAt(ctx, from, to)
 	return conflicts, err
 }
 
-// FinishCheckout is Checkout for one that may have been begun already: files
-// that are what the second tree says stay, files that are neither are left and
-// named in Report.Left.
+// FinishCheckout is Checkout for one that may have begun already. Files that
+// match the second tree stay. Files that match neither tree are left and named
+// in Report.Left.
 func (e *Engine) FinishCheckout(ctx context.Context, from, to object.ID) (Report, error) {
 	paths, conflicts, err := e.stillAt(ctx, from, to)
 	if err != nil {

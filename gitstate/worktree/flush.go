@@ -9,8 +9,8 @@ import (
 	"git-ralph/gitstate/object"
 )
 
-// Flush makes the contents and names of files permanent, those that are files:
-// what an entry calls kept or restored is on the disk before the entry is.
+// Flush makes the contents and names of those paths that are files permanent, so
+// that kept or restored files are on the disk before an entry says so.
 func (e *Engine) Flush(paths []string) error {
 	var dirs []string
 	err := object.FlushFiles(e.repo.Root, len(paths), func(i int) (*os.File, error) {

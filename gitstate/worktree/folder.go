@@ -65,7 +65,7 @@ type folder interface {
 	symlink(target, name string) error
 	rename(from, to string) error
 	renameNew(from, to string) error              // fs.ErrExist when to is there
-	exchange(a, b string) error                   // both names are there, and change places
+	exchange(a, b string) error                   // both names exist and are exchanged
 	moveTo(to folder, name, newName string) error // into another folder; fs.ErrExist when newName is there
 	remove(name string) error
 	rmdir(name string) error

@@ -113,11 +113,9 @@ func (d *linuxDisk) openat(at int, path string) (int, error) {
 	return cur, nil
 }
 
-// lstat looks at dir/name by the whole path: with folders that are known not to have
-// changed this saves opening each of them. A link in a leading component is
-// possible only when the tree changes at this moment; then the answer is about
-// another file, does not match what is known, and the file is opened, which
-// refuses the link.
+// lstat uses the whole path, which saves opening folders that are known to be unchanged. A
+// leading component can be a link only if the tree changes right now. Then the result is of
+// another file and does not match the known one, so the file is opened, which refuses the link.
 func (d *linuxDisk) lstat(dir, name string) (stat, error) {
 	if len(dir)+len(name) > pathChunk {
 		if name == "" {
@@ -380,8 +378,8 @@ func (f *linuxFolder) chmod(name string, perm uint32) error {
 	}
 	err = unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), perm)
 	if errors.Is(err, unix.ENOENT) {
-		// No /proc: the name was no link a moment ago, and fchmodat on a folder
-		// that nobody else can write is as good.
+		// No /proc: the name was no link a moment ago. In a folder that nobody
+		// else can write, fchmodat is safe too.
 		err = unix.Fchmodat(f.fd, name, perm, 0)
 	}
 	return err

@@ -90,7 +90,7 @@ func Inspect(ctx context.Context, repo Repo, opts Options) (Peculiarities, error
 	return i.found, nil
 }
 
-// Unfinished is what a person has begun and git waits for the end of, such as a merge.
+// Unfinished is an operation of the user that git has not finished, such as a merge.
 func Unfinished(repo Repo) Peculiarities {
 	i := &inspection{repo: repo}
 	i.begun()

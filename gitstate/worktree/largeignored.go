@@ -4,10 +4,10 @@ import (
 	"git-ralph/gitstate/object"
 )
 
-// An ignored file above smallIgnored, outside of ignored folders, is a database
-// or a log as a rule, with a program that has it open: it is never put back. Of
-// one up to maxCopied a checkpoint keeps a copy, which is made again only when
-// the file has changed, at most maxCopies bytes at one checkpoint.
+// An ignored file above smallIgnored, outside of ignored folders, is usually a
+// database or a log that a program has open, so it is never restored. A
+// checkpoint keeps a copy of one up to maxCopied. It makes a new copy only when
+// the file has changed, at most maxCopies bytes a checkpoint.
 const (
 	maxCopied = 16 << 20
 	maxCopies = 64 << 20

@@ -36,9 +36,8 @@ func (s *scan) list(t *task) {
 		return
 	}
 	if self.perm&0o100 == 0 {
-		// Its names may be read, and nothing behind them: no better than a folder
-		// that may not be read at all, unless we are root. Asked by a name that
-		// nothing has.
+		// Its names may be read, but nothing in it. That is as bad as an unreadable
+		// folder, unless we are root. An lstat of a name that does not exist tells.
 		if _, err := dir.lstat(tempName()); permission(err) {
 			if s.purpose != forRestore || t.base.extra("") != nil || s.e.unlock(t.path) != nil {
 				s.unreadable(t, err)
@@ -180,7 +179,7 @@ func (s *scan) rules(t *task, dir folder, out *node, names []dirent) {
 			case err == nil:
 				data, from, found = b, object.Sum(object.Blob, b), true
 			case errors.As(err, &broken) && !absent(err) && !permission(err):
-				// Without its rules what is ignored would be taken for work.
+				// Without its rules ignored files would count as work.
 				s.fail(fmt.Errorf("read %q: %w", join(t.path, ".gitignore"), err))
 			}
 		}
@@ -261,7 +260,7 @@ func (s *scan) names(t *task, dir folder, out *node, names []dirent, l *listing)
 	if b != nil {
 		marks := l.marks(len(b.files) + len(b.dirs))
 		seenFiles, seenDirs = marks[:len(b.files)], marks[len(b.files):]
-		// Which attributes git wrote the files by is asked for later.
+		// Attribute files by which git wrote files are needed later.
 		t.own = s.own && b.file(".gitattributes") == nil
 		if !t.own {
 			out.files = make([]file, 0, len(b.files))
@@ -305,7 +304,7 @@ func (s *scan) names(t *task, dir folder, out *node, names []dirent, l *listing)
 	}
 	for i, d := range b.dirs {
 		if !seenDirs[i] && d.hasTracked {
-			// It will be found missing, and what the index says of it kept.
+			// The scan of it finds it missing and keeps its index entries.
 			s.descend(t, s.into(d, out.rules, old))
 		}
 	}
@@ -321,8 +320,8 @@ func (n *node) added(name string) bool {
 	return false
 }
 
-// known handles a name that the base has a file for. It returns false when
-// what is there is not the like of it: then it is treated as new.
+// known handles a name of a file of the base. It returns false when something
+// of another kind is there now: that is treated as new.
 func (s *scan) known(t *task, dir folder, out *node, f *file) bool {
 	now, err := dir.lstat(f.name)
 	if absent(err) {
@@ -337,7 +336,7 @@ func (s *scan) known(t *task, dir folder, out *node, f *file) bool {
 		return false
 	}
 	if f.class != tracked && s.purpose != forRestore && (t.base.rules != out.rules) {
-		// Other rules: is it still what it was?
+		// The rules changed: classify it again.
 		return false
 	}
 	if !isLink && f.sameStat(now) {
@@ -364,7 +363,7 @@ func (s *scan) known(t *task, dir folder, out *node, f *file) bool {
 	return false
 }
 
-// settle turns what the index says into what is known about the file.
+// settle completes a file known from the index by its stat data.
 func (s *scan) settle(f *file, now stat) {
 	mode := s.e.modeOf(f, now)
 	if f.mode != mode {
@@ -435,7 +434,7 @@ func (s *scan) fresh(t *task, dir folder, out *node, old *ignore.Rules, name str
 	}
 }
 
-// inoOf is the inode of a name of which nothing else is kept.
+// inoOf is the inode of a name of which nothing else is recorded.
 func inoOf(dir folder, name string) uint64 {
 	st, err := dir.lstat(name)
 	if err != nil {
@@ -444,8 +443,8 @@ func inoOf(dir folder, name string) uint64 {
 	return st.ino
 }
 
-// unseen is about a new name of which nothing more can be learnt: one that is
-// gone was never there, one that may not be looked at is named.
+// unseen handles a new name whose lstat failed: a removed one is skipped, one
+// without permission is reported.
 func (s *scan) unseen(out *node, path, name string, err error) {
 	switch {
 	case absent(err):

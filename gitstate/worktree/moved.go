@@ -109,8 +109,8 @@ func (r *restorer) searchIgnored(ignored []string, more func() bool, found func(
 	}
 }
 
-// sameThing reports whether path is what the checkpoint knows by its inode, and not
-// something new that got the number of it.
+// sameThing reports whether path is what the checkpoint knows by its inode, and not a new file
+// with a reused inode.
 func (r *restorer) sameThing(path string, was file, mark object.ID) bool {
 	st, err := r.e.disk.lstat(path, "")
 	if err != nil || st.kind != was.kind || st.ino != was.ino {
@@ -122,7 +122,7 @@ func (r *restorer) sameThing(path string, was file, mark object.ID) bool {
 	return was.kind > kindDir || st.size == was.size && st.mtime == was.mtime
 }
 
-// leaveBacks takes what is moved back, and what lies in it, out of the other steps.
+// leaveBacks removes what is moved back, and its contents, from the other steps.
 func (r *restorer) leaveBacks() {
 	moved := func(path string) bool {
 		return slices.ContainsFunc(r.backs, func(b back) bool {

@@ -13,9 +13,9 @@ import (
 	"git-ralph/internal/stable"
 )
 
-// nested handles a folder that has a `.git` of its own. It returns true when
-// the folder is another repository, whose contents are not ours. A folder in
-// which the index has files is looked into all the same, as git does.
+// nested handles a folder with a `.git`. It returns true if the folder is
+// another repository, whose contents we leave alone. A folder with files in the
+// index is scanned all the same, as git does.
 func (s *scan) nested(t *task, dir folder, out *node) bool {
 	if !s.e.isRepository(t.path) {
 		return false // an empty or damaged .git: git skips the name, nothing else
@@ -61,8 +61,8 @@ func (e *Engine) isRepository(path string) bool {
 	return isGitDir(dir)
 }
 
-// readSettled reads a small file of somebody else: regular, so that nobody waits
-// for a FIFO, and bounded.
+// readSettled reads a small file of another repository, bounded. It must be
+// regular, as a FIFO would block.
 func readSettled(path string) ([]byte, error) {
 	fi, err := os.Lstat(path)
 	if err != nil {

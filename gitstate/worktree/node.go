@@ -80,8 +80,8 @@ func (f *file) setStat(st stat, started int64) {
 // again without its times showing it.
 const tick = 12_000_000
 
-// late reports whether times cannot prove that nothing changed after st was taken.
-// It uses ctime, which nobody can set; where there is none, mtime.
+// late reports whether times cannot prove that nothing changed after st was taken. It uses
+// ctime, which nobody can set, or mtime where there is none.
 func late(st stat, started int64) bool {
 	t := st.ctime
 	if t == 0 {
@@ -111,7 +111,7 @@ func cut(ns int64) int64 {
 	return int64(uint32(sec))*1e9 + nsec
 }
 
-// extra is a name in a folder that is known and has no contents of ours.
+// extra is a known name in a folder whose contents we do not store.
 type extra struct {
 	name string
 	what extraKind
@@ -119,7 +119,7 @@ type extra struct {
 	mark object.ID // nested: fingerprint of what is in it
 	size int64
 	ino  uint64 // nested and special: to know it again when it was moved; 0 = not known
-	// Of an ignored file that is too large to be put back. Mark is its copy then.
+	// For an ignored file that is too large to be restored; mark is its copy.
 	perm         uint32
 	mtime, ctime int64 // 0 = it is no such file
 	racy         bool
@@ -142,7 +142,7 @@ const (
 	oddIgnored
 	oddExtra
 	oddAttributes // a .gitattributes is here
-	oddMode       // permissions that no tree and no umask can tell
+	oddMode       // permissions that neither tree nor umask imply
 	oddEmpty      // a folder without anything in the tree
 	oddBits       // flags of the index, absent files, conversions
 	oddOwnTree    // a tree that this process wrote

@@ -14,8 +14,8 @@ func (e *Engine) PutBack(ctx context.Context, c *Checkpoint, paths []string, kee
 	return e.putBack(ctx, c.root, paths, keep)
 }
 
-// RestoreOn is Restore after the branch has moved to the commit tip: what was
-// committed since the checkpoint stays.
+// RestoreOn is Restore after the branch has moved to commit tip: commits since
+// the checkpoint stay.
 func (e *Engine) RestoreOn(ctx context.Context, c *Checkpoint, tip object.ID, keep ...Keeper) (Report, error) {
 	const what = "restore the checkpoint"
 	root, err := e.movedTo(c, tip)
@@ -25,8 +25,7 @@ func (e *Engine) RestoreOn(ctx context.Context, c *Checkpoint, tip object.ID, ke
 	return e.restore(ctx, root, nil, what, keep)
 }
 
-// movedTo is the checkpoint with what its tip and another commit differ in, as
-// the other one has it.
+// movedTo is the checkpoint with the changes between its tip and another commit.
 func (e *Engine) movedTo(c *Checkpoint, tip object.ID) (*node, error) {
 	changes, err := e.difference(c.Tip, tip)
 	if err != nil {
@@ -154,9 +153,8 @@ func forget(n *node, paths []string) *node {
 	return &out
 }
 
-// overlay is what the worktree has to be after the checks: what was captured,
-// with the user's own files as at the checkpoint. Ignored files are not part of
-// it.
+// overlay is the target of a restore after the checks: the captured worktree with
+// the user's own files as at the checkpoint, without ignored files.
 func overlay(cp, after *node) *node {
 	if cp == after {
 		return after
@@ -194,7 +192,7 @@ func overlay(cp, after *node) *node {
 		}
 		for _, d := range cp.dirs {
 			if x := after.extra(d.name); x != nil && x.what == extraNested {
-				continue // a repository now: what it is put aside for is a restore
+				continue // a repository now: only a restore moves it aside
 			}
 			if after.dir(d.name) == nil {
 				if o := overlay(d, nil); o != nil {

@@ -14,18 +14,17 @@ import (
 	"git-ralph/gitstate/object"
 )
 
-// Keeper says what becomes of contents that a restore takes out of the worktree
-// and that no object holds: a person may have written them a moment ago. What
-// Save does not store is moved aside by a rename. Without Save and without
-// Options.Aside such contents are removed.
+// Keeper says how to save contents that a restore removes and that are in no
+// object: a user may have just written them. What Save does not store is moved
+// aside by a rename. Without Save and without Options.Aside they are removed.
 type Keeper struct {
 	// Known is what will be kept in any case: its tree's contents are safe.
 	Known *Capture
 	// Event names the folder in Options.Aside.
 	Event string
-	// Save is called once, before anything is touched, with what was written to
-	// the object store; when it returns, that must be reachable. nil = everything
-	// is moved aside.
+	// Save is called once, before anything is touched, with what was written to the
+	// object store. When it returns, that must be reachable. nil = move everything
+	// aside.
 	Save func([]Saved) error
 }
 
@@ -35,7 +34,7 @@ type Saved struct {
 	Mode  object.Mode // as git would have it
 	Perm  uint32      // all permission bits; 0 = ID is a blob as git has it, and Mode says enough
 	ID    object.ID   // the bytes as they lay on disk; zero when they were moved aside
-	Was   object.ID   // what was put in their place, as on disk; zero = nothing
+	Was   object.ID   // the bytes on disk that replaced them; zero = nothing
 	Aside string      // where they lie now; "" when they were stored
 }
 
@@ -45,7 +44,7 @@ const (
 	maxSavedBytes = 256 << 20
 )
 
-// spared is what is known of the contents that a step would destroy.
+// spared is the known state of contents that a step would destroy.
 type spared struct {
 	was  file // as the scan saw it; present says whether there was anything
 	had  bool
@@ -60,8 +59,8 @@ func (s *spared) same(st stat) bool {
 
 func (r *restorer) guarded() bool { return r.keep.Save != nil || r.e.opts.Aside != "" }
 
-// spare sorts what the planned steps would destroy into what is safe and what
-// is not, and stores the latter as far as it can.
+// spare finds out which contents the planned steps would destroy, and stores
+// those that are not safe, as far as it can.
 func (r *restorer) spare() error {
 	if !r.guarded() {
 		return nil
@@ -172,8 +171,8 @@ func (r *restorer) store(path string, s *spared, room int64) (Saved, int64, bool
 	return x, size, err == nil
 }
 
-// letGo removes a name whose contents are safe, and moves it aside when they
-// are not, or when it is not what the scan saw any more.
+// letGo removes a name whose contents are safe. It moves it aside if they are
+// not safe or have changed since the scan.
 func (r *restorer) letGo(d folder, name, path string, s *spared) error {
 	if r.guarded() {
 		st, err := d.lstat(name)
@@ -269,8 +268,8 @@ func (e *Engine) takeAside(d folder, name, path, event string) (string, error) {
 	return to, err
 }
 
-// Bring puts saved contents back to their paths. What lies there meanwhile is
-// moved aside, and is in Report.Saved; a path that has the contents already is
+// Bring restores saved contents to their paths. A file that is there now is
+// moved aside and named in Report.Saved. A path that already has the contents is
 // left alone.
 func (e *Engine) Bring(ctx context.Context, list []Saved, event string) (Report, error) {
 	r := &restorer{e: e, ctx: ctx, locked: map[string]uint32{}, keep: Keeper{Event: event}}

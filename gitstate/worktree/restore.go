@@ -19,10 +19,10 @@ type Report struct {
 	Folders  []string // folders made again, or given their mode back
 	Kept     []string // new folders that stay because ignored files are in them
 	Aside    []string // repositories that appeared and were moved to Options.Aside, as names there
-	// repositories that appeared and were left in place; other repositories that changed; what was too large to be kept
-	// and has changed
+	// repositories that appeared and were left in place, other repositories that changed, and what was too large to be
+	// kept and has changed
 	Left []string
-	// what was never ours to keep and is not there any more: large files, special files, other repositories
+	// things without a copy that are gone: large files, special files, other repositories
 	Gone     []string
 	Back     []string // such things that were found under another name and moved back
 	Saved    []Saved  // contents that were taken out of the worktree and that no capture holds
@@ -66,19 +66,19 @@ func (r *RestoreError) Unwrap() []error {
 	return out
 }
 
-// Restore puts the worktree back to the checkpoint, byte for byte: contents,
-// kinds, all permission bits, folders, ignored files that are part of it. What
-// is new and not ignored by the rules of the checkpoint is removed. The user's
-// index is not touched. A second scan verifies the result; what differs then is
-// a failure. Restore goes on after a failure and reports all of them: the error
-// is a *RestoreError then.
+// Restore restores the worktree to the checkpoint, byte for byte: contents,
+// kinds, all permission bits, folders, and the checkpoint's ignored files. It
+// removes new things that the checkpoint's rules do not ignore. It does not touch
+// the user's index. A second scan verifies the result; a remaining difference is
+// a failure. Restore continues after failures and reports all of them in a
+// *RestoreError.
 func (e *Engine) Restore(ctx context.Context, c *Checkpoint, keep ...Keeper) (Report, error) {
 	return e.restore(ctx, c.root, nil, "restore the checkpoint", keep)
 }
 
-// RestoreTo puts back whatever was changed since the capture (by checks), so
-// that the worktree is what was judged. Files that were untracked at the
-// checkpoint are put back to the checkpoint; ignored files are left alone.
+// RestoreTo undoes changes since the capture (by checks), so that the worktree
+// is what was judged. Files that were untracked at the checkpoint are restored
+// to it; ignored files are left alone.
 func (e *Engine) RestoreTo(ctx context.Context, c *Capture, keep ...Keeper) (Report, error) {
 	return e.restore(ctx, overlay(c.cp.root, c.root), c.cp.root, "put back what the checks changed", keep)
 }
@@ -90,7 +90,7 @@ func (e *Engine) restore(ctx context.Context, target, also *node, what string, k
 		return r.report, fmt.Errorf("%s: %w", what, err)
 	}
 	r.plan(target, now)
-	// A second round is for what a process that is still running did meanwhile.
+	// A second round undoes what running processes did meanwhile.
 	for round := 0; round < 2 && (round == 0 || r.plans() > 0); round++ {
 		if err := r.spare(); err != nil {
 			return r.report, fmt.Errorf("%s: store what is there first: %w", what, err)
@@ -117,7 +117,7 @@ func (e *Engine) restore(ctx context.Context, target, also *node, what string, k
 	return r.report, nil
 }
 
-// tell puts into words what did not simply go back.
+// tell makes notices of what was not simply restored.
 func (r *restorer) tell() {
 	p := &r.report
 	for _, l := range []*[]string{&p.Left, &p.Gone, &p.Back} {
@@ -136,8 +136,8 @@ func (r *restorer) tell() {
 	say("new folders stay because ignored files are in them: %s", p.Kept)
 }
 
-// adopt gives a verified snapshot the ids that the target knows: a restore scan
-// compares bytes and does not care what the tree calls them.
+// adopt gives a verified snapshot the target's ids: a restore scan compares bytes
+// and does not know the ids in the tree.
 func (e *Engine) adopt(target, now *node) *node {
 	if target == now || target == nil {
 		return now
@@ -147,7 +147,7 @@ func (e *Engine) adopt(target, now *node) *node {
 	for _, f := range now.files {
 		t := target.file(f.name)
 		if t == nil {
-			// Left where it is, and never read: the next scan looks at it.
+			// It was left and never read: the next scan reads it.
 			out.listed = false
 			continue
 		}
@@ -294,7 +294,7 @@ func (r *restorer) compare(target, now *node) {
 		return
 	}
 	if target.extra("") != nil {
-		// Nobody could look into it at the checkpoint: what is in it is not ours.
+		// It was unreadable at the checkpoint, so we must not touch its contents.
 		return
 	}
 	for i := range target.files {
@@ -352,9 +352,9 @@ func (r *restorer) compare(target, now *node) {
 	}
 }
 
-// owns reports whether a name of the checkpoint was there and could not be kept,
-// so that what has it now is not ours to remove. A FIFO, socket or device is no
-// such thing: what took its place is new.
+// owns reports whether a name of the checkpoint existed without a copy, so that we
+// must not remove what is there now. This excludes a FIFO, socket or device: what
+// replaced it is new.
 func (n *node) owns(name string) bool {
 	x := n.extra(name)
 	return x != nil && x.what != extraSpecial
@@ -436,8 +436,8 @@ func (r *restorer) compareExtra(p string, n, t *extra, inTheWay position) {
 	case n.what == extraIgnored && inTheWay == outOfTheWay:
 	case t != nil && t.what == n.what && t.kind == n.kind:
 	case n.kind == kindDir:
-		// An ignored folder where the checkpoint has a file, or a name that git
-		// refuses: nothing knows what is in it.
+		// An ignored folder in place of a file of the checkpoint, or a name that
+		// git refuses: its contents are unknown.
 		r.removes = append(r.removes, removal{path: p, dir: true})
 	default:
 		// A FIFO, socket or device has no contents; of all else nothing is known.

@@ -192,8 +192,8 @@ func oddOf(n *node) uint8 {
 	return n.odd
 }
 
-// sameTree reports whether b certainly has the tree of a: the same files with the
-// same contents in the tree, and folders of which the same is known.
+// sameTree reports whether a and b certainly have the same tree: the same files
+// with the same contents, and folders whose trees are known to be the same.
 func sameTree(a, b *node) bool { return sameFiles(a, b) && sameDirs(a, b) }
 
 func sameFiles(a, b *node) bool {
@@ -298,9 +298,9 @@ func (t *task) vanished(s *scan) *node {
 	return out
 }
 
-// gone is what remains of a file that is not on disk: nothing of one that the
-// index does not have; of one that it has, a record that says so. Files that
-// the index says not to look at stay in the tree.
+// gone is the record of a file that is not on disk. Only tracked files get one,
+// which marks them absent. Files that the index tells git not to check stay in
+// the tree.
 func gone(f file) (file, bool) {
 	if f.class != tracked {
 		return f, false
@@ -346,7 +346,7 @@ func (s *scan) warm(t *task, st stat) bool {
 		}
 	}
 	for i := range b.extras {
-		// What is in another repository shows in no time of this folder.
+		// Changes in another repository do not change this folder's times.
 		x := &b.extras[i]
 		if x.what == extraNested || x.what == extraUnreadable {
 			return false

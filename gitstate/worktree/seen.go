@@ -8,8 +8,8 @@ import (
 // Seen is how a file or folder was when it was looked at.
 type Seen struct{ key indexKey }
 
-// See looks at a file or folder. Take it before what the look is for: what changes
-// between the two is seen by the next one.
+// See records a file or folder. Call it before you read: the next See notices changes in
+// between.
 func See(path string) (Seen, error) {
 	fi, err := os.Lstat(path)
 	if err != nil {

@@ -39,9 +39,9 @@ func (c *converter) resolveBySize(ctx context.Context, work []unsettled, a *attr
 	return others
 }
 
-// asTheyAre settles files that were read and in which there is nothing that git
-// could take out: no carriage return, and no dollar sign where idents are
-// expanded. The tree has their bytes as they are. It returns the others.
+// asTheyAre settles files that were read and have nothing that git could remove:
+// no carriage return, and no dollar sign where idents are expanded. The tree has
+// their bytes unchanged. It returns the others.
 func (c *converter) asTheyAre(work []unsettled, a *attributes) ([]unsettled, error) {
 	var others []unsettled
 	var mu sync.Mutex
@@ -72,7 +72,7 @@ func (c *converter) asTheyAre(work []unsettled, a *attributes) ([]unsettled, err
 func (c *converter) without(u unsettled, ident bool) (bool, error) {
 	d, err := c.e.disk.open(u.n.path)
 	if err != nil {
-		return false, nil // the slow way says what is the matter
+		return false, nil // the slow way finds the reason
 	}
 	defer d.close()
 	in, err := d.openFile(u.file().name)

@@ -12,9 +12,8 @@ import (
 	"git-ralph/gitstate/worktree/index"
 )
 
-// IndexConflict says that the index has something else at a path than either
-// end of the change that was to be recorded: a person or another program put it
-// there.
+// IndexConflict says that the index entry of a path matches neither side of the
+// change to record: a user or another program wrote it.
 type IndexConflict struct {
 	Path string
 	Have Side // zero = nothing, or an unmerged path
@@ -27,12 +26,11 @@ func (c *IndexConflict) Error() string {
 	return fmt.Sprintf("the index has %s at %q, which is neither the old nor the new state", c.Have.ID, c.Path)
 }
 
-// UpdateIndex writes into lock (the open, empty index.lock of the caller) the
-// user's index with only the paths that differ between the trees (or commits)
-// from and to set to their new side, and flushes it. It does not rename. Flags of entries survive. An entry that is
-// neither the old nor the new side of its change is an *IndexConflict and
-// nothing is written. The stat data of a path is filled in only when its file
-// is what the entry says, so that git status is clean for it and never wrong.
+// UpdateIndex writes the user's index into lock (the caller's open, empty index.lock) and flushes it. Only paths
+// that differ between the trees (or commits) from and to are set to their new side. It does not rename. Flags of
+// entries survive. If an entry is neither the old nor the new side, it returns an *IndexConflict and writes
+// nothing. It sets the stat data of a path only if its file matches the entry, so that git status is clean for it
+// and never wrong.
 func (e *Engine) UpdateIndex(ctx context.Context, lock *os.File, from, to object.ID) error {
 	changes, err := e.difference(from, to)
 	if err == nil {
@@ -59,7 +57,7 @@ func (e *Engine) difference(from, to object.ID) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Either tree may have come from elsewhere: one is written, the other removed.
+	// Either tree may be foreign; one is written, the other removed.
 	for _, c := range changes {
 		if err := errors.Join(object.CheckPath(c.Path, c.Old.Mode), object.CheckPath(c.Path, c.New.Mode)); err != nil {
 			return nil, err
@@ -81,10 +79,9 @@ func (e *Engine) treeOf(id object.ID) (object.ID, error) {
 	return c.Tree, err
 }
 
-// RepairIndex is UpdateIndex after a crash: it sets the paths whose entry is
-// the old side and whose file is the new one, leaves all others as they are,
-// and returns those that it set. When it returns none, lock is empty and is to
-// be removed, not renamed.
+// RepairIndex is UpdateIndex after a crash. It sets the paths whose entry is the
+// old side and whose file is the new one, and returns them. All others stay.
+// When it returns none, lock is empty and must be removed, not renamed.
 func (e *Engine) RepairIndex(ctx context.Context, lock *os.File, from, to object.ID) ([]string, error) {
 	changes, err := e.difference(from, to)
 	var set []string
@@ -97,7 +94,8 @@ func (e *Engine) RepairIndex(ctx context.Context, lock *os.File, from, to object
 	return set, nil
 }
 
-// conflictRule is what becomes of an index entry that is neither side of its change.
+// conflictRule says what to do with an index entry that is neither side of its
+// change.
 type conflictRule bool
 
 const (
@@ -252,9 +250,9 @@ func (e *Engine) isFile(ctx context.Context, path string, want Side) (stat, bool
 	return st, err == nil && id == want.ID
 }
 
-// followTrees keeps the ids of folders that the index knows: where a folder's
-// cached tree is the one that the changes start from, its new tree is the one
-// that they lead to. The result is applied after the entries are replaced.
+// followTrees keeps the cached tree ids of folders. If a folder's cached tree
+// is where the changes start, its new tree is their result. Apply the returned
+// function after the entries are replaced.
 func (e *Engine) followTrees(f *index.File, changes []Change) func(*index.File) {
 	if f.Trees == nil || f.Trees.Entries < 0 || f.Trees.Entries != len(f.Entries) {
 		return func(*index.File) {}

@@ -31,8 +31,8 @@ type indexKey struct {
 	racy               bool
 }
 
-// IndexState is the index as entries: what a tamper check compares and what is
-// put back after an agent has changed it. Stat data is not part of it.
+// IndexState is the index as entries, to compare in a tamper check and to
+// restore after an agent has changed it. It has no stat data.
 type IndexState struct {
 	Tree     object.ID    // of all entries of stage 0 without intent-to-add; zero when there are unmerged ones
 	Unmerged []StageEntry // stages 1 to 3
@@ -329,7 +329,7 @@ func (e *Engine) readNodes(ctx context.Context) (*node, *indexView, error) {
 	return e.nodesOf(f, key.mtime), &indexView{key: key, state: state}, err
 }
 
-// entryFile is what an entry of the index says of a file.
+// entryFile is the file that an index entry describes.
 func entryFile(x *index.Entry, name string, mtime int64) file {
 	n := file{name: name, id: x.ID, raw: x.ID, mode: x.Mode, class: tracked, kind: kindFile, bits: bitIndex,
 		size: int64(x.Size), ino: uint64(x.Ino),
@@ -385,9 +385,9 @@ func (e *Engine) base(ctx context.Context) (base *node, own bool, err error) {
 	return fresh, e.last == nil, nil
 }
 
-// merge puts what the last snapshot knows about the disk under the tracked
-// files of a newly read index. Folders in which nothing differs are the last
-// snapshot's own.
+// merge combines what the last snapshot knows about the disk with the tracked
+// files of a newly read index. Unchanged folders are shared with the last
+// snapshot.
 func (e *Engine) merge(fresh, last *node) *node {
 	if last == nil {
 		return fresh

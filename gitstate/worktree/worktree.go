@@ -42,12 +42,12 @@ type Repo struct {
 type Options struct {
 	MaxFile        int64    // bytes; larger new or changed files are named, not stored; 0 = no limit
 	CaptureIgnored []string // ignore patterns: ignored paths that belong to the checkpoint all the same
-	// Outputs are files that processes of the user's write while an iteration runs, as the loop's own
-	// standard output is, by their paths with slashes: the ones that git does not track are no part of
-	// a checkpoint and stay as they are.
+	// Outputs are files that the user's processes write while an iteration runs, such as the loop's
+	// standard output, as slash-separated paths. Those that git does not track are not part of a
+	// checkpoint and stay as they are.
 	Outputs []string
 	Workers int // goroutines of a scan; 0 = one a processor, at most 8
-	// folder for what Restore takes out of the worktree and no object holds; "" = repositories that
+	// folder for contents that Restore removes and that are in no object; "" = repositories that
 	// the agent made are left and named, the rest is removed
 	Aside    string
 	Fail     func(step string)
@@ -75,7 +75,7 @@ type Engine struct {
 
 	last   *node      // the newest snapshot
 	index  *indexView // the index that last's tracked files come from
-	looked *node      // while there is no last: where attribute files are
+	looked *node      // while last is nil: a snapshot to find attribute files
 
 	merging []file // while base merges: the files of one folder
 }

@@ -109,7 +109,7 @@ func TestLongProject(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it makes many iterations")
 	const interval = 20
-	last := long.Number(t, 50, 200)
+	last := long.Number(t, 30, 200)
 	agent := `case $RALPH_ROLE in indexer) cat > "$RALPH_HANDOFF_FILE" <<END
 {"knowledge":[{"type":"pattern","slug":"of-$RALPH_ITERATION","text":"What the project had learned by iteration $RALPH_ITERATION about writing files, in a sentence or two that make sense alone."}]}
 END

@@ -16,11 +16,11 @@ import (
 
 // TestTwoOperators: two people steer at once from two processes, beside a loop
 // and somebody at the command line. Each of their commands is applied exactly
-// once and is in the log with where it came from: a thousand of them.
+// once and is in the log with where it came from: a thousand of them in the long form.
 func TestTwoOperators(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "two people steer at once")
-	each := long.Number(t, 50, 500) / 2 * 2
+	each := long.Number(t, 10, 500) / 2 * 2
 	p := newProject(t, "while [ ! -e go ]; do sleep 0.1; echo waiting; done\n"+doTask,
 		"[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check,
 		map[string]string{".gitignore": "go\n"})
@@ -99,7 +99,7 @@ func TestTwoOperators(t *testing.T) {
 func TestPageOfALongRun(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it makes ten thousand iterations")
-	const n = 10_000
+	n := long.Number(t, 1000, 10_000)
 	r := repo.New(t, map[string]string{"ralph.toml": ""})
 	history.Make(t, r, history.Options{Iterations: n, Tasks: 50, Plain: true})
 	p := asProject(t, r)

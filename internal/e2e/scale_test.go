@@ -227,7 +227,7 @@ func TestScale(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	early, late := scaledRepo(t, bin, 100, 80), scaledRepo(t, bin, long.Number(t, 500, 2000), 80)
+	early, late := scaledRepo(t, bin, 50, 80), scaledRepo(t, bin, long.Number(t, 200, 2000), 80)
 	var costs [2][3]cost
 	for i, s := range []*scaled{early, late} {
 		plain, task := s.appends()

@@ -129,7 +129,7 @@ func (s *shared) allDone(t *testing.T, n int) {
 func TestTwoMachinesShareAPlan(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "several machines share a plan")
-	const n = 8
+	n := long.Number(t, 2, 8)
 	s := sharedPlan(t, 2, doTask, "", tasksToml(n))
 	results := make([]result, len(s.machines))
 	done := make(chan int)
@@ -155,7 +155,7 @@ func TestTwoMachinesShareAPlan(t *testing.T) {
 func TestMachinesWithWorkers(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "several machines with several workers are killed by chance")
-	const n = 12
+	n := long.Number(t, 3, 12)
 	s := sharedPlan(t, 2, "sleep 0.3\n"+doTask, "", tasksToml(n))
 	ended := make(chan result)
 	for i, p := range s.machines {
@@ -188,18 +188,19 @@ func TestMachinesWithWorkers(t *testing.T) {
 func TestMachinesAreKilled(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "several machines are killed by chance")
-	n := long.Number(t, 4, 30)
+	n := long.Number(t, 1, 30)
+	kills := max(4, n/2)
 	s := sharedPlan(t, 3, "sleep 0.1\n"+doTask, "", tasksToml(n))
 	ended := make(chan result)
 	for i, p := range s.machines {
 		go func() {
 			var r result
 			for try := 0; ; try++ {
-				if i == 0 && try < n/2 {
+				if i == 0 && try < kills {
 					p.runFor(t, time.Duration(300+37*try)*time.Millisecond, "start")
 					continue
 				}
-				if r = p.run(t, []string{"RALPH_SHARE_LEASE=3s"}, "start"); r.code == 0 || try > n {
+				if r = p.run(t, []string{"RALPH_SHARE_LEASE=3s"}, "start"); r.code == 0 || try > n+kills {
 					break
 				}
 				t.Logf("machine %d: exit %d\n%s", i, r.code, r.err)

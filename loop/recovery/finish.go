@@ -38,7 +38,7 @@ func (r *Recovery) finish(ctx context.Context, intent *gitstate.Intent, s state.
 	return r.Repo.ClearIntent()
 }
 
-// finishKeep does what a keep still had to do when its process died after the
+// finishKeep does the remaining steps of a keep whose process died after the
 // journal had moved.
 func (r *Recovery) finishKeep(ctx context.Context, k state.Kept) error {
 	parent := object.Zero

@@ -19,9 +19,9 @@ import (
 	"git-ralph/internal/text"
 )
 
-// Follower brings one of our linked worktrees up to the branch that it was made
-// for, as far as that needs no merge: nothing of its own is undone or joined.
-// The caller holds the locks of the linked branch and worktree, and has
+// Follower brings one of our linked worktrees up to date with the branch that it
+// was made for, if that needs no merge. Its own work is neither undone nor
+// merged. The caller holds the locks of the linked branch and worktree and has
 // recovered.
 type Follower struct {
 	Repo    *gitstate.Repo
@@ -190,7 +190,7 @@ func (f *Follower) Forward(ctx context.Context, from, to object.ID) (moved bool,
 		[]gitstate.RefUpdate{{Name: gitstate.BranchRef(f.Journal.Branch), Old: from, New: to}})
 }
 
-// finish does what a crash cut short: when the branch has moved, its files.
+// finish completes what a crash cut short: if the branch has moved, its files.
 func (f *Follower) finish(ctx context.Context) error {
 	data, err := os.ReadFile(f.note())
 	if errors.Is(err, fs.ErrNotExist) {

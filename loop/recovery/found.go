@@ -16,9 +16,9 @@ import (
 	"git-ralph/internal/text"
 )
 
-// What a restore takes out of the worktree and what the attempt's tree does not
-// hold lies in the evidence under found/, as it was on disk, with this file
-// beside it.
+// Contents that a restore removes and that the attempt's tree does not hold are
+// stored in the evidence under found/, as they were on disk. This file lists
+// them.
 const foundFile = "found.json"
 
 // maxNamed is how many paths one notice names; found.json has all.
@@ -32,8 +32,8 @@ type Found struct {
 	Was  string `json:"was,omitempty"` // the bytes that were put back in its place, "" = it was removed
 }
 
-// keeper says what becomes of contents that a restore is about to take away.
-// stored makes what is in r.found reachable, before anything is touched.
+// keeper says how to save contents that a restore is about to remove. stored
+// makes the contents of r.found reachable before anything is touched.
 func (r *Record) keeper(after *worktree.Capture, stored func() error) worktree.Keeper {
 	return worktree.Keeper{Known: after, Event: r.Event, Save: func(list []worktree.Saved) error {
 		r.found = append(r.found, list...)
@@ -41,8 +41,8 @@ func (r *Record) keeper(after *worktree.Capture, stored func() error) worktree.K
 	}}
 }
 
-// untilEvidence is the keeper of a restore in the middle of an iteration, whose
-// evidence is still to be written: the checkpoint's ref holds what was found.
+// untilEvidence is the keeper of a restore during an iteration. The evidence is
+// not written yet, so the checkpoint's ref holds what was found.
 func (r *Record) untilEvidence(after *worktree.Capture) worktree.Keeper {
 	had := len(r.found)
 	return r.keeper(after, func() error {
@@ -215,8 +215,8 @@ func (r *Record) tellRestored(rep worktree.Report) (notices []string) {
 	return notices
 }
 
-// These begin notices that name one path. Of those of IgnoredChanged told leaves
-// out what a restore has changed back.
+// These begin notices that name one path. told drops the IgnoredChanged notices of
+// paths that a restore has changed back.
 const (
 	movedAside      = "moved aside, as there is no other copy: "
 	repositoryAside = "a repository that appeared was moved aside: "
@@ -231,7 +231,7 @@ const (
 	NotCapturedNow  = "ignored before or now, not captured: "
 )
 
-// FewNamed is how many paths one line names of which a command shows the rest.
+// FewNamed is how many paths a line names when a command can list the rest.
 const FewNamed = 5
 
 // ofMany are the kinds of notices of which one line is made when there are more
@@ -291,8 +291,8 @@ func SomeOf(paths []string, named int) string {
 	return strings.Join(paths, ", ")
 }
 
-// Told is what the stages have to tell people, without what restores said in other
-// words: what they changed back is named once. after is what the attempt left.
+// Told is what the stages have to tell people. A file that a restore changed back is named only
+// once. after is what the attempt left.
 func (r *Record) Told(notices []string, after *worktree.Capture) []string {
 	back := slices.Compact(slices.Sorted(slices.Values(r.back)))
 	// What was there changed is in back; the rest of these was gone or had another mode.
@@ -383,8 +383,8 @@ func (r *Record) RestorePaths(paths []string, after *worktree.Capture) (notices 
 	return r.tellRestored(rep), err
 }
 
-// MakeWay puts paths back to the checkpoint when the evidence is written already: what
-// somebody changed since then goes aside.
+// MakeWay restores paths to the checkpoint after the evidence was written. Changes that
+// somebody made since then are moved aside.
 func (r *Record) MakeWay(paths []string, after *worktree.Capture) (notices []string, err error) {
 	rep, err := r.Engine.PutBack(context.Background(), r.Before, paths, worktree.Keeper{Known: after, Event: r.Event})
 	return r.tellRestored(rep), err

@@ -14,10 +14,10 @@ import (
 	"git-ralph/plan"
 )
 
-// Prune lets old evidence go: the newest keep refs of the journal stay, and
-// those of rejected attempts of tasks that are not finished. The journal's part
-// of every iteration stays for ever, but for a redaction: evidence from before it
-// belongs to no entry any more and goes by its age alone. keep <= 0 = keep all.
+// Prune removes old evidence. It keeps the newest keep refs of the journal, and
+// those of rejected attempts of unfinished tasks. The journal's entries of an
+// iteration stay unless they are redacted. Evidence from before a redaction belongs
+// to no entry any more, so only its age counts. keep <= 0 = keep all.
 func Prune(repo *gitstate.Repo, j *journal.Journal, keep int) error {
 	drop, err := Prunable(repo, j, keep)
 	if err != nil {
@@ -84,8 +84,8 @@ func Prunable(repo *gitstate.Repo, j *journal.Journal, keep int) ([]gitstate.Ref
 	if err != nil {
 		return nil, err
 	}
-	// What this journal does not know is a linked worktree's, or was left by a
-	// crash: not ours to drop.
+	// Unknown evidence is a linked worktree's or was left by a crash: we must
+	// not remove it.
 	if len(old) > 0 && anew != "" {
 		if err := keepOthers(ctx, repo, j, snap.State.Journal.ID, old); err != nil {
 			return nil, err

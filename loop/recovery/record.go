@@ -1,8 +1,8 @@
-// Package recovery owns what lets an iteration be undone and its process die: the record of
-// an iteration (checkpoint, evidence, what restores found), the end of iterations whose
-// process died, and going back, following, pruning and redacting along that record. It
-// stores the checkpoint under refs/ralph/local, evidence as one commit an iteration, and
-// the notes of kept commits.
+// Package recovery owns what lets an iteration be undone and survive the death of its process:
+// its record (checkpoint, evidence, what restores found), the end of iterations whose process
+// died, and rewinding, following, pruning and redacting by that record. It stores the
+// checkpoint under refs/ralph/local, evidence as one commit an iteration, and the notes of kept
+// commits.
 package recovery
 
 import (
@@ -154,8 +154,8 @@ func (r *Record) Write(tip, attempt, commit object.ID) (object.ID, error) {
 	for path, data := range r.evidence {
 		// Evidence may be shared, and nobody reads ten megabytes for a password.
 		if len(data) > 1<<20 {
-			// What the recording of a flood of output has grown out of is as large again as
-			// the copies that come now.
+			// The buffers that a large recording has outgrown are as big as the copies made
+			// now.
 			runtime.GC()
 		}
 		text := notes.Redact(string(data))
@@ -188,7 +188,7 @@ func (r *Record) Write(tip, attempt, commit object.ID) (object.ID, error) {
 
 // Store makes the evidence of an attempt that is on no branch reachable.
 func (r *Record) Store(tip, tree object.ID) (object.ID, error) {
-	// What a keep that did not land has stored serves as well.
+	// The evidence of a keep that did not land can be used again.
 	if first, err := r.stored(); err == nil && !first.IsZero() && !r.more {
 		if held, err := r.worktreeOf(first); err == nil && held == tree {
 			return first, nil

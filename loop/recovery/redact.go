@@ -45,9 +45,8 @@ type Redaction struct {
 	Pushed []string `json:"pushed"`
 	// Aside are files of the user's that were moved aside and are left as they are.
 	Aside []string `json:"aside"`
-	// Objects are old ones that nothing leads to any more: how many there are, and
-	// afterwards how many were removed. Packed is how many lie in packs that git may
-	// not rewrite.
+	// Objects counts old unreachable objects with a match: how many there are, and after Apply
+	// how many were removed. Packed is how many lie in packs that git may not rewrite.
 	Objects int `json:"objects_removed"`
 	Packed  int `json:"objects_packed"`
 }
@@ -194,8 +193,8 @@ func (r *Redactor) objects(ctx context.Context, revs []string, options ...string
 	return ids, nil
 }
 
-// unreachable are the objects that match and that only our commits lead to
-// which no ref has any more.
+// unreachable are the matching objects to which only our commits without a ref
+// lead.
 func (r *Redactor) unreachable(ctx context.Context, scan *scanner) ([]object.ID, error) {
 	out, err := r.Repo.Git.Run(ctx, "cat-file", "--batch-all-objects", "--unordered",
 		"--batch-check=%(objectname) %(objecttype)")
@@ -262,8 +261,8 @@ func (r *Redactor) aside() ([]string, error) {
 	return out, err
 }
 
-// Apply takes it out. Every journal, the notes and the evidence change in one
-// transaction; what nothing leads to any more is removed afterwards.
+// Apply removes the matches. Every journal, the notes and the evidence change
+// in one transaction. Afterwards unreachable objects are removed.
 func (r *Redactor) Apply(ctx context.Context, found *Redaction) error {
 	if err := r.caches(); err != nil {
 		return err
@@ -398,7 +397,7 @@ func (r *Redactor) remove(ctx context.Context, found *Redaction) error {
 	}
 	left, err := r.erase(ctx, old)
 	if err == nil && left > 0 {
-		// What nothing leads to leaves the packs as loose objects: none is lost.
+		// Unreachable objects become loose objects, so none is lost.
 		if _, err := r.Repo.Git.Run(ctx, "repack", "-A", "-d", "-q"); err != nil {
 			return fmt.Errorf("take old objects out of the packs: %w", err)
 		}
@@ -421,7 +420,7 @@ func (r *Redactor) erase(ctx context.Context, ids []object.ID) (left int, err er
 	return len(ids) - strings.Count(string(out), " missing\n"), err
 }
 
-// caches removes what is only there to be quick.
+// caches removes git ralph's caches.
 func (r *Redactor) caches() error {
 	if err := os.RemoveAll(filepath.Join(r.Repo.Dir(), "cache")); err != nil {
 		return fmt.Errorf("remove the cache: %w", err)

@@ -200,8 +200,8 @@ func stillDone(s state.State, id plan.TaskID) bool {
 	return i >= 0 && s.Plan.Tasks[i].Status == plan.Done
 }
 
-// told is what agents are told after the rewind: what was known at the entry of
-// the iteration that the run goes back to, and what people wrote since.
+// told is what agents are told after the rewind: what was known when the
+// iteration to go back to ended, and what people wrote since.
 func (r *Rewinder) told(s state.State, taken []journal.Entry, at object.ID, c state.Rewind) (*state.Told, error) {
 	t := &state.Told{Withdrawn: notes.SinceIteration(s.Knowledge, c.To)}
 	if !at.IsZero() {
@@ -229,9 +229,9 @@ func (r *Rewinder) told(s state.State, taken []journal.Entry, at object.ID, c st
 	return t, nil
 }
 
-// keptAfter are the entries of kept iterations after n that no earlier rewind
-// took back, newest first, those up to n that may be the newest kept one, and
-// the entry of the newest iteration up to n, whatever became of it.
+// keptAfter returns the entries of kept iterations after n that no earlier
+// rewind reverted, newest first; those up to n that may be the newest kept one;
+// and the entry of the newest iteration up to n, kept or not.
 func (r *Rewinder) keptAfter(ctx context.Context, n int) (after, upTo []journal.Entry, at object.ID, err error) {
 	limit := int(^uint(0) >> 1)
 	err = r.Journal.WalkBrief(ctx, func(e journal.Entry) (bool, error) {
@@ -329,8 +329,8 @@ func numbers(list []int) string {
 	return strings.Join(out, ", ")
 }
 
-// move carries the revert out as a keep is: the journal's move is the commit
-// point, and what follows it is finished after a crash.
+// move carries out the revert like a keep: the journal's move is the commit
+// point. After a crash recovery finishes the rest.
 func (r *Rewinder) move(ctx context.Context, e state.Event, branch string, tip, commit object.ID, why string) error {
 	var next *journal.Snapshot
 	err := r.Repo.Keep(ctx, gitstate.Keep{

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// CallWatch knows which files an agent's tool calls can have changed: those that
-// a call names, and whatever changed while a call was open that may change
-// anything, as a shell command may.
+// CallWatch knows which files an agent's tool calls can have changed: files that a
+// call names, and files that changed during a call that may change anything, such
+// as a shell command.
 type CallWatch struct {
 	seen  bool // the driver tells of tool calls
 	named map[string]bool
@@ -20,8 +20,8 @@ type CallWatch struct {
 
 type span struct{ from, to time.Time }
 
-// slack is what clocks of the file system and the moments at which calls are
-// heard of may differ.
+// slack is the tolerated difference between file times and the times at which
+// calls are reported.
 const slack = time.Second
 
 // readers change no file; writers only the one that they name.
@@ -57,8 +57,8 @@ func (w *CallWatch) Begin(tool, path, root string, now time.Time) {
 	}
 }
 
-// Done closes a call. Which one it was is not told: a wide one counts as open
-// until none is.
+// Done closes a call. It is not known which, so a wide one stays open until all
+// are closed.
 func (w *CallWatch) Done(now time.Time) {
 	if w.open > 0 {
 		w.open--

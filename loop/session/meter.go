@@ -41,8 +41,8 @@ type meter struct {
 	mu   sync.Mutex
 	sum  Usage
 	cost int64 // of the run so far, in micro-dollars
-	// reported is what the client says itself; model is whose prices count where
-	// it says nothing.
+	// reported is the cost that the client reports; the prices of model count
+	// where it reports none.
 	reported int64
 	model    string
 	peak     int
@@ -237,8 +237,8 @@ func (m *meter) note() {
 	}
 }
 
-// end notes the last of it. Nothing is written afterwards: what the iteration has
-// used is the journal's then.
+// end writes the last note. Nothing is written afterwards, because the journal then
+// has what the iteration used.
 func (m *meter) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

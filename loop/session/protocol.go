@@ -198,7 +198,7 @@ const (
 	Crashed          OutcomeKind = "crashed"
 	Interrupted      OutcomeKind = "interrupted"
 	ProtocolError    OutcomeKind = "protocol_error"
-	BudgetExceeded   OutcomeKind = "budget"      // a limit of ours or the client's own was crossed
+	BudgetExceeded   OutcomeKind = "budget"      // one of our limits or the client's was crossed
 	NotStarted       OutcomeKind = "not_started" // a step before the agent failed
 )
 

@@ -19,8 +19,8 @@ type resumable struct {
 	session ClientSession
 }
 
-// resumedPrompt stands before the prompt of a retry in the same session: what
-// the model remembers of its files is not true any more.
+// resumedPrompt stands before the prompt of a retry in the same session,
+// because the model's memory of its files is outdated.
 const resumedPrompt = "Your attempt in this session was rejected, and its changes were taken back: the files are " +
 	"as they were " +
 	"before it, and nothing that you changed is there. What follows is the task once more, with the reasons.\n\n"

@@ -11,9 +11,9 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// Home says what a process sees of the home folder: the user's own under what
-// an earlier command left in Layer, and what it writes itself, which is thrown
-// away when it ends. With Fill it stays in Layer.
+// Home says what a process sees of the home folder: the user's own, covered by
+// what an earlier command left in Layer. Its own writes are discarded at its
+// end, or kept in Layer with Fill.
 type Home struct {
 	Layer string // "" = none
 	Fill  bool
@@ -62,11 +62,10 @@ type Sandbox interface {
 // inside. It is called when no process of the agent is left.
 type LoginKeeper interface{ KeepLogin() error }
 
-// Sandboxed lets f start processes in the sandbox, as a group of their own that
-// carries the id of an event. When it returns, every process of them is gone.
-// Without a folder for the run in use they get one of their own. What they need is
-// made with the first of them: most iterations have no steps, and a search of the
-// process table for the processes of nobody takes as long as any other.
+// Sandboxed lets f start processes in the sandbox, as a process group marked with the id of an
+// event. When it returns, all of them have ended. Without a run folder in use they get one of
+// their own. All this is set up with the first process: most iterations have no steps, and even
+// a vain search of the process table takes time.
 func (h *Host) Sandboxed(id string, use Use, f func(Starter) error) error {
 	b := &box{host: h, id: id, use: use}
 	err := f(b.start)

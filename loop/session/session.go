@@ -50,8 +50,8 @@ type Host struct {
 // Session is one run of a client for an iteration.
 type Session struct {
 	Agent Agent
-	// Request is what the client is asked, without what depends on the place: its
-	// files, our part of its environment, its tools and their judgement.
+	// Request is what the client is asked, without its files, our part of its
+	// environment, its tools and their judge. RunSession adds those.
 	Request Request
 	Scope   Scope         // what its tools see
 	Policy  *guard.Policy // what its tools may do
@@ -235,8 +235,8 @@ func Stopped(r Result, cause error) Result {
 	return r
 }
 
-// finalize replaces what a driver says of a client that we stopped ourselves or that
-// took too much, and fills in what it did not say. The warning is for people.
+// finalize replaces a driver's result when we stopped the client or it exceeded a resource
+// limit, and fills in what it did not report. The warning is for people.
 func (ss *Session) finalize(r Result, cause error, m *meter) (_ Result, warning string) {
 	r = Stopped(r, cause)
 	if limit := ss.clients.limit(); limit != "" && cause == nil {

@@ -12,10 +12,10 @@ import (
 	"git-ralph/gitstate/state"
 )
 
-// Spend is what the agents of the iteration at work have used so far, in a file
-// beside the locks. The journal gets it with the end of the iteration; when the
-// loop is killed before, recovery takes it from here, so that neither a crash
-// nor a restart begins a budget anew. status shows it while the agent works.
+// Spend is what the agents of the iteration in work have used so far, in a file
+// beside the locks. The journal gets it at the end of the iteration. If the loop
+// is killed before, recovery reads it here, so that a crash or restart does not
+// reset a budget. status shows it while the agent works.
 type Spend struct {
 	EventID       string       `json:"event_id"`
 	Tokens        state.Tokens `json:"tokens"`

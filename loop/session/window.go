@@ -14,13 +14,12 @@ const (
 	EndManual = "manual"
 )
 
-// Window follows the context window of one session. Above the first threshold,
-// or when a person asks for it, the client's next tool call is denied with the
-// request to hand over, and so is every one after it: that is the only moment
-// in the middle of its work at which a client listens. When it ends without a
+// Window follows the context window of one session. Above the first threshold, or
+// when a person asks for it, every tool call is denied with a request for a
+// handoff, because a working client listens only then. If it ends without a
 // handoff, FollowUp asks once more. Above the second threshold the session is
-// ended. A client that lets us judge nothing cannot be asked, and is left alone.
-// A nil Window watches nothing.
+// ended. A client whose tool calls we cannot judge cannot be asked and is left
+// alone. A nil Window watches nothing.
 type Window struct {
 	Fill  agentctx.Window
 	Ask   func(percent int) string // the words
@@ -130,8 +129,8 @@ func (w *Window) words() string {
 	return w.Ask(w.Fill.Percent())
 }
 
-// Over says why the session was one that a fresh one follows, "" when it was
-// not, after its client has ended.
+// Over says why a fresh session follows after the client has ended; "" when
+// none does.
 func (w *Window) Over(c Collected, o OutcomeKind, h *notes.Handoff) string {
 	if w == nil {
 		return ""

@@ -130,8 +130,8 @@ func onLine(n located.Node, line int) located.Node {
 	return n
 }
 
-// table reads rows whose columns stand between whichever of , ; and tab the head has
-// most of. A cell in quotation marks may go over lines.
+// table reads rows. The columns are separated by that one of , ; and tab which is most frequent
+// in the head. A quoted cell may span lines.
 type table struct {
 	rest  string
 	comma byte
@@ -327,7 +327,7 @@ func parseXML(data []byte) (located.Node, *located.Fault) {
 		}
 		if part(2) == "" {
 			top = &xmlElement{name: name, line: begun, value: empty()}
-			if name == "issuelinktype" || name == "inwardlinks" { // only there do they say what the links mean
+			if name == "issuelinktype" || name == "inwardlinks" { // only these have attributes that matter
 				for _, a := range xmlAttribute().FindAllStringSubmatch(part(4), -1) {
 					addField(top.value, a[1], located.Node{Line: begun, Value: xmlText(a[2] + a[3])})
 				}

@@ -13,12 +13,12 @@ import (
 	"git-ralph/plan"
 )
 
-// Export writes p in a format, with what the format could not take: every field
-// of every task whose value an import of the result would not give back. That
-// is found by doing it, so the report cannot drift from the writers.
+// Export writes p in a format and reports what the format cannot hold: every
+// field of every task that an import would not give back. It finds out by doing
+// that import, so the report always matches the writers.
 //
-// A command of verify is written as the criterion "`cmd` passes" where criteria
-// are all that a format has, because Import makes a command of that again.
+// Formats that only have criteria get a verify command as the criterion "`cmd`
+// passes", which Import turns into a command again.
 func Export(format Format, p plan.Plan) ([]byte, []Lost, error) {
 	data, err := encodeAs(format, p)
 	if err != nil {
@@ -94,7 +94,7 @@ func compareExport(format Format, p, back plan.Plan) []Lost {
 	if !p.Created.IsZero() && !back.Created.Equal(p.Created) {
 		out.add("created", why(format, "created"), "")
 	}
-	// Ids may be new; what a dependency points at is compared by place.
+	// Ids may change, so dependencies are compared by place.
 	at := make(map[plan.TaskID]int, 2*len(p.Tasks))
 	backAt := make(map[plan.TaskID]int, len(p.Tasks))
 	for i := range p.Tasks {
@@ -125,13 +125,13 @@ func survived(f plan.Field, was, is *plan.Task, at, backAt map[plan.TaskID]int) 
 		return true
 	case *[]string:
 		for _, s := range *f.At(is).(*[]string) {
-			// A command that stands among the criteria is no new one.
+			// A command among the criteria is not a new criterion.
 			cmd, _, _ := strings.Cut(strings.TrimPrefix(s, "`"), "`")
 			if f.Name == "criteria" && !slices.Contains(*v, s) && !slices.Contains(was.Verify, cmd) &&
 				!slices.Contains(was.Verify, s) {
 				return false
 			}
-			// A criterion in words that is run there is another one.
+			// A criterion that has become a command was changed.
 			if f.Name == "verify" && !slices.Contains(*v, s) {
 				return false
 			}
@@ -148,7 +148,7 @@ func survived(f plan.Field, was, is *plan.Task, at, backAt map[plan.TaskID]int) 
 	return plan.SameValue(f.At(was), f.At(is))
 }
 
-// why says in a few words what became of a field that did not come back whole.
+// why explains briefly why a field did not come back whole.
 func why(format Format, name string) string {
 	switch {
 	case name == "id" && (format == FormatTaskMaster || format == FormatIssues):

@@ -215,8 +215,8 @@ func decodeText(data []byte) []byte {
 	return []byte(string(utf16.Decode(units)))
 }
 
-// detect finds the format from what the file says; the name decides only
-// where the content could be two things or is broken.
+// detect finds the format by the content. The name decides only if the content
+// is ambiguous or broken.
 func detect(name string, as syntax, data []byte) (Format, error) {
 	text := bytes.TrimSpace(data)
 	ext := strings.ToLower(path.Ext(name))
@@ -285,7 +285,7 @@ type importer struct {
 	plan   plan.Plan
 	places plan.Places
 	lost   losses
-	// renamed ids of the file, by what its dependencies call them.
+	// renamed are new ids by the ids in the file.
 	renamed map[plan.TaskID]plan.TaskID
 	// unknown are words for states that no table has, with the tasks that have them.
 	unknown losses
@@ -315,9 +315,9 @@ func (l *losses) add(field, why string, task plan.TaskID) {
 	}
 }
 
-// settle finishes one task: nothing is in work in a plan that comes from
-// elsewhere, and criteria of another tool that the harness can run are run. In
-// our own formats verify says what is run, and nothing is added to it.
+// settle finishes one task. An imported task is not in work. Criteria of other
+// tools that the harness can run become commands. In our own formats verify
+// already says what is run.
 func (im *importer) settle(t *plan.Task) {
 	if t.Status == plan.InProgress && !im.opts.keepInProgress {
 		t.Status = plan.Pending
@@ -364,7 +364,7 @@ func (im *importer) dependencies() {
 	if !im.tracker() {
 		return
 	}
-	// A part of a tracker's issues was exported; the others are no business of the plan.
+	// A tracker may export only some of its issues; drop dependencies on the others.
 	for i := range im.plan.Tasks {
 		known[plan.Fold(im.plan.Tasks[i].ID)] = im.plan.Tasks[i].ID
 	}

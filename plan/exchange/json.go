@@ -358,11 +358,11 @@ func (im *importer) foreignTask(line int, o *located.Object) (plan.Task, plan.Pl
 	return t, at
 }
 
-// titleKeys hold the title of a task that has none, the best one first.
+// titleKeys can hold the title if there is no title key, the best one first.
 var titleKeys = []string{"story", "task", "taskname", "summary", "subject", "content", "text", "requirement", "issue",
 	"desc", "objective", "goal", "action", "step", "instructions", "prompt"}
 
-// longTexts are those of them that describe a task which has a title.
+// longTexts are those that hold the description if the task has a title.
 var longTexts = []string{"summary", "content", "text", "desc", "prompt", "instructions"}
 
 // taskReader reads the keys of one foreign task.
@@ -374,7 +374,7 @@ type taskReader struct {
 
 	details string      // of a task-master task, shown after the description
 	passed  bool        // some flag says that the task is done
-	titles  []otherText // under keys that hold a title where there is no title
+	titles  []otherText // values of titleKeys
 }
 
 // otherText is a text that may stand in for a missing one.

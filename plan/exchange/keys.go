@@ -13,8 +13,8 @@ import (
 	"git-ralph/plan/located"
 )
 
-// key reads one key of a foreign task. A key that no format of ours knows is
-// recorded as lost, not refused: it is another tool's, and may be right there.
+// key reads one key of a foreign task. An unknown key is recorded as lost, not
+// refused: it may be right in the other tool.
 func (r *taskReader) key(key string, n located.Node) {
 	t := r.t
 	switch text.Key(key) {
@@ -176,7 +176,7 @@ func cutBullets(s string) []string {
 	return out
 }
 
-// says: an empty list or text says nothing, so nothing is lost with it.
+// says: an empty list or text says nothing, so its loss is not reported.
 func (r *taskReader) says(n located.Node) bool {
 	switch v := n.Value.(type) {
 	case string:
@@ -193,7 +193,7 @@ func (r *taskReader) says(n located.Node) bool {
 
 func (r *taskReader) place(field string, n located.Node) { r.at.Fields[field] = n.Line }
 
-// field reads a value into the field of ours with that name.
+// field reads a value into our field with that name.
 func (r *taskReader) field(name, key string, n located.Node) {
 	f, _ := plan.FieldNamed(name)
 	r.place(name, n)
@@ -373,9 +373,9 @@ func (im *importer) pickTag(o *located.Object) *located.Object {
 }
 
 // withSubtasks reads one task and its subtasks, which become tasks with dotted
-// ids. A subtask waits on what its parent waits on, and the parent, which is
-// then the check that the parts make a whole, on its subtasks. siblings are the
-// ids of the subtasks of one parent.
+// ids. A subtask also waits on its parent's dependencies. The parent waits on its
+// subtasks and then checks that they make a whole. siblings are the ids of the
+// subtasks of one parent.
 func (im *importer) withSubtasks(line int, o *located.Object, parent *plan.Task, siblings map[string]bool) plan.TaskID {
 	var subs []located.Node
 	own := *o
@@ -391,7 +391,7 @@ func (im *importer) withSubtasks(line int, o *located.Object, parent *plan.Task,
 		}
 		at.ID = t.ID
 		for d, dep := range t.DependsOn {
-			// A bare number is a sibling where there is one of that id.
+			// A bare number means the sibling with that id, if there is one.
 			if siblings[string(dep)] {
 				t.DependsOn[d] = parent.ID + "." + dep
 			}

@@ -70,8 +70,8 @@ func cutBullet(line string) (string, bool) {
 	return strings.TrimLeft(line[mark:], " \t"), true
 }
 
-// fenceAfter is the fence that is open after line, "" for none: what stands
-// between fences is an example and no list.
+// fenceAfter is the fence that is open after line, "" for none. Text between
+// fences is an example and not a list.
 func fenceAfter(open, line string) string {
 	line = strings.TrimSpace(line)
 	for _, mark := range []string{"```", "~~~"} {
@@ -116,7 +116,7 @@ func (im *importer) words(words string) {
 	}
 }
 
-// unquote takes the marks of a quotation off lists of boxes that stand in one.
+// unquote removes the "> " of quoted checklists.
 func unquote(words string) string {
 	lines := strings.Split(words, "\n")
 	in := false
@@ -131,8 +131,8 @@ func unquote(words string) string {
 	return strings.Join(lines, "\n")
 }
 
-// markdown reads a checklist: each box of the outermost level is a task, what
-// stands below it indented is its text, boxes there are its criteria.
+// markdown reads a checklist. Each box of the outermost level is a task.
+// Indented lines below it are its text, and indented boxes its criteria.
 func (im *importer) markdown(words string) {
 	if im.headedTasks(strings.Split(text.Clean(words), "\n")) {
 		return
@@ -234,8 +234,8 @@ func cutTaskID(text string) (plan.TaskID, string) {
 	return "", text
 }
 
-// looksLikeID: a valid id that holds a digit and begins in upper case or is a
-// number with dots.
+// looksLikeID: a valid id with a digit that begins in upper case, is a dotted
+// number or has a hyphen.
 func looksLikeID(id string) bool {
 	return plan.ValidID(id) == nil && strings.ContainsAny(id, "0123456789") && !strings.HasSuffix(id, ".") &&
 		(unicode.IsUpper(rune(id[0])) || strings.Trim(id, "0123456789.") == "" || strings.Contains(id, "-"))

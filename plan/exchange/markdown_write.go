@@ -9,9 +9,9 @@ import (
 	"git-ralph/plan"
 )
 
-// exportMarkdown writes a checklist that a person would write: the box, the id
-// in bold, below it the text, boxes for criteria, and the few facts that decide
-// the order of work as bullets.
+// exportMarkdown writes a checklist as a person would: the box, the id in bold,
+// below it the text, boxes for criteria, and bullets for the few facts that
+// decide the order of work.
 func exportMarkdown(p plan.Plan) []byte {
 	var b bytes.Buffer
 	if p.Goal != "" {
@@ -92,8 +92,8 @@ func flat(s string) string {
 	return s
 }
 
-// openFence is the mark that closes a code block which text leaves open, so
-// that what follows is not read as part of it; after sep, when there is one.
+// openFence is the mark that closes a code block left open by text, so that
+// what follows is not part of it; it follows sep.
 func openFence(text, sep string) string {
 	fence := ""
 	for line := range strings.SplitSeq(text, "\n") {

@@ -9,9 +9,9 @@ import (
 	"git-ralph/plan/located"
 )
 
-// listKeys are the names under which files keep their tasks, and groupKeys those
-// of lists whose elements are no tasks but hold a list of them: the phases of an
-// implementation plan, the epics of a backlog. The first that fits is read.
+// listKeys are names of task lists. groupKeys are names of lists whose elements
+// are groups with a task list: phases of an implementation plan, epics of a
+// backlog. The first that fits is read.
 var (
 	listKeys = []string{"userstories", "tasks", "features", "stories", "subtasks", "items", "todos", "issues",
 		"requirements", "workitems", "steps", "todo", "tickets", "cards", "actions", "checklist", "tasklist", "item", "task"}
@@ -26,7 +26,7 @@ var (
 
 // taskGroup is one list of tasks of a file; most files have one, without a name.
 type taskGroup struct {
-	names []string // by which other groups wait on it
+	names []string // by which other groups refer to it
 	after []string // names of groups that come first
 	nodes []located.Node
 	tasks []int // their places in the plan, once read
@@ -36,7 +36,7 @@ type taskGroup struct {
 // level down to them, belongs to the plan as a whole.
 type taskList struct {
 	groups []taskGroup
-	key    string // they stand under, "" for a document that is a list
+	key    string // their key, "" for a document that is a list
 	beside []besideTasks
 }
 
@@ -60,7 +60,7 @@ func findTasks(root located.Node) (taskList, bool) {
 		if groups, key, ok := knownLists(v); ok {
 			return taskList{groups, key, []besideTasks{{v, []string{key}}}}, true
 		}
-		if o := flatIssue(v); o.Has("id", "key") && o.Has("title", "summary") { // a file of lines that has one
+		if o := flatIssue(v); o.Has("id", "key") && o.Has("title", "summary") { // one line of JSON lines
 			return taskList{[]taskGroup{{nodes: []located.Node{root}}}, "", nil}, true
 		}
 		for _, key := range v.Keys { // "data": {"tasks": […]}
@@ -185,7 +185,8 @@ func titledObject(o *located.Object) bool {
 	})
 }
 
-// holdsTasks reports whether each entry says what is to be done and whether it is.
+// holdsTasks reports whether each entry has a title and a state or another key of
+// tasks.
 func holdsTasks(list []located.Node) bool {
 	for _, e := range list {
 		o, ok := e.Value.(*located.Object)
@@ -375,7 +376,7 @@ func (im *importer) joinGroups(groups []taskGroup) {
 			im.labelGroup(n, g, now)
 		}
 	}
-	for _, g := range groups { // what other groups wait on is called otherwise now
+	for _, g := range groups { // dependencies on other groups' tasks get the new ids
 		for _, i := range g.tasks {
 			for d, dep := range im.plan.Tasks[i].DependsOn {
 				if ids := now[dep]; len(ids) == 1 && count[plan.Fold(dep)] == 1 {

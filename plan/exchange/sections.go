@@ -10,10 +10,10 @@ import (
 	"git-ralph/plan"
 )
 
-// A Markdown file is also a work list when its sections are headed "Task 1: …"
-// and have fields below; then boxes in them are criteria. Without boxes it may be
-// a table with a column of states, or bullets of which some are ticked off. What
-// is read is what says of itself whether it is done; prose stays prose.
+// A Markdown file is also a work list if its sections are headed "Task 1: …" and
+// have fields; boxes in them are then criteria. Without boxes it may be a table
+// with a column of states, or bullets of which some are ticked off. Only items with
+// a state are read; prose stays prose.
 
 // sections reads a file without boxes; false when it is no work list.
 func (im *importer) sections(words string) bool {
@@ -86,7 +86,7 @@ func fieldLine(line string) (key, value string, ok bool) {
 		key)
 }
 
-// section is a heading and what it says of itself.
+// section is a heading and its facts.
 type section struct {
 	at, level int
 	id        plan.TaskID
@@ -94,12 +94,12 @@ type section struct {
 	done      bool
 	named     bool // as a task, with a number or an id
 	counted   bool // as one of a list: "Task 2", "T2"
-	field     bool // a state, or what it waits on, stands below it
+	field     bool // a state or a dependency follows
 }
 
-// headedTasks reads sections that are tasks: of those that are named so, half have
-// a field, or they are counted from one; others have a state of their own. Sections
-// alone are not enough: a guide has numbered steps as well.
+// headedTasks reads sections that are tasks. Named sections are tasks if half of them have a
+// field or they are counted from one. Other sections need a state. Headings alone are not
+// enough: a guide also has numbered steps.
 func (im *importer) headedTasks(lines []string) bool {
 	all := headings(lines)
 	var named, stated []section
@@ -404,9 +404,9 @@ func (im *importer) tickedBullets(lines []string) bool {
 	return true
 }
 
-// tickedList reports whether items are a list of work: some are struck out or ticked
-// off behind, or ticks and open marks stand in front, and some are still open.
-// Lists of features, and of what to do and what not, are none.
+// tickedList reports whether items are a work list: some are open, and some are struck out or
+// ticked behind, or ticks and open marks are in front. Lists of features, and of dos and
+// don'ts, are not.
 func tickedList(items []string) bool {
 	ticked, open, sign := false, false, false
 	for _, item := range items {

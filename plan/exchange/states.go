@@ -12,8 +12,8 @@ import (
 	"git-ralph/plan/located"
 )
 
-// stateTable holds what tools and people write for a state; blanks, "-" and "_" do
-// not count. "review" and "cancelled" are no states of ours.
+// stateTable holds other names for states; blanks, "-" and "_" do not count. "review" and
+// "cancelled" are not states of our tasks.
 var stateTable = map[string]string{
 	string(plan.Pending): "pending, todo, open, opened, ready, backlog, not started, not done, new, planned, queued, " +
 		"to be done, none, false, no, incomplete, draft, proposed, approved, accepted, triage, unstarted, " +
@@ -74,8 +74,8 @@ func statusWord(s string) (plan.Status, bool) {
 	return plan.Pending, known
 }
 
-// tracker reports whether the file is the export of a tracker, whose states and
-// links go beyond what it holds.
+// tracker reports whether the file is a tracker's export, whose states and links
+// refer to more than the file has.
 func (im *importer) tracker() bool {
 	return im.format == FormatIssues || im.syntax == syntaxCSV || im.syntax == syntaxXML
 }
@@ -94,8 +94,8 @@ func (im *importer) unknownStates() {
 	}
 }
 
-// status reads the word for a state. In our own list an unknown one is a slip.
-// Other tools have states of their own making; there it is pending, and said.
+// status reads the word for a state. In our own list an unknown word is an
+// error. Other tools have custom states: such a task is pending, and reported.
 func (r *taskReader) status(n located.Node) {
 	category := located.Node{}
 	if o, ok := n.Value.(*located.Object); ok {
@@ -106,7 +106,7 @@ func (r *taskReader) status(n located.Node) {
 	n = nameOf(n)
 	s, ok := n.Value.(string)
 	if _, known := stateWords()[text.Key(s)]; !known && category.Value != nil {
-		s, _ = category.Value.(string) // what a state of its own making counts as
+		s, _ = category.Value.(string) // the category of a custom state
 	}
 	if done, flag := n.Value.(bool); flag {
 		s, ok = map[bool]string{true: "done", false: "pending"}[done], true

@@ -134,8 +134,8 @@ func (im *importer) todoTxt(words string) {
 	}
 }
 
-// toml reads our own list, or that of another tool: one under other names, or one
-// whose keys all have a place in a plan. A key that has none is a slip in ours.
+// toml reads our own list or another tool's: one with other names, or one whose
+// keys all have a place in a plan. In our own list any other key is an error.
 func (im *importer) toml(data []byte) {
 	im.plan, im.places = im.Collector.ReadPlan(data)
 	if len(im.Problems.Errors()) > 0 || len(im.plan.Tasks) == 0 {

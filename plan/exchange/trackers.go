@@ -14,8 +14,8 @@ import (
 var idKeys = []string{"id", "key", "identifier", "taskid", "issuekey", "issueid", "storyid", "featureid", "stepid",
 	"ticket", "ref", "number", "nr", "no", "#", "uuid", "uid", "gid"}
 
-// idKey is the key under which an object has its id, "" when it has none. Trackers
-// have one for people and one of their own.
+// idKey is the key of an object's id, "id" when it has none. Trackers have one id for people
+// and one of their own.
 func (im *importer) idKey(o *located.Object) string {
 	first := idKeys
 	switch {
@@ -34,7 +34,7 @@ func (im *importer) idKey(o *located.Object) string {
 	return "id"
 }
 
-// foreignID is an id as a plan can have it: tools use all kinds of signs.
+// foreignID turns a tool's id, which may have any characters, into a valid one.
 func (im *importer) foreignID(line int, id string) plan.TaskID {
 	if plan.ValidID(id) == nil || id == "" || im.format == FormatJSON {
 		return plan.TaskID(id)
@@ -55,7 +55,7 @@ func (im *importer) foreignID(line int, id string) plan.TaskID {
 	return plan.TaskID(other)
 }
 
-// rename remembers what an id of the file is here.
+// rename records the new id for an id of the file.
 func (im *importer) rename(from, to plan.TaskID) {
 	if im.renamed == nil {
 		im.renamed = make(map[plan.TaskID]plan.TaskID)

@@ -114,9 +114,9 @@ func ParseTOML(data []byte) (*Object, *Fault) {
 	return root.Value.(*Object), nil
 }
 
-// tomlLines is the line of every key, by its path. The values come from the
-// decoder, which knows all rules of the language; only the places come from
-// here, so a syntax error ends the walk and is left to the decoder to report.
+// tomlLines is the line of every key, by its path. The decoder, which knows all
+// rules of the language, supplies the values, and reports any syntax error, at
+// which this walk just ends.
 func tomlLines(data []byte) (map[string]int, *Fault) {
 	w := tomlWalk{at: lineCounter{data: data}, lines: make(map[string]int), keys: make(map[string]int)}
 	var p unstable.Parser
@@ -247,8 +247,8 @@ func fromTOML(v any, path string, line int, lines map[string]int) Node {
 	case time.Time:
 		n.Value = v.UTC()
 	case toml.LocalDateTime:
-		// No zone was written. UTC, because the reader's own zone would make one
-		// file mean two moments.
+		// No zone was written. UTC, because with the reader's zone one file would
+		// mean different times.
 		n.Value = v.AsTime(time.UTC)
 	case toml.LocalDate:
 		n.Value = v.AsTime(time.UTC)

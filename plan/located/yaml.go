@@ -222,7 +222,7 @@ func (p *yamlParser) scalar(parent, column int) Node {
 
 var yamlSpecial = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([&*][\w-]|!)`) })
 
-// special refuses what names another value, or its kind.
+// special refuses anchors, aliases and tags.
 func (p *yamlParser) special(rest string) {
 	if yamlSpecial().MatchString(rest) {
 		p.fail(p.at, "anchors (&), aliases (*) and tags (!) are not read: write the value out, "+
@@ -230,7 +230,7 @@ func (p *yamlParser) special(rest string) {
 	}
 }
 
-// ended goes on to the next line when nothing but a comment is left of this one.
+// ended goes to the next line if only a comment is left of this one.
 func (p *yamlParser) ended(column int) {
 	if rest := strings.TrimSpace(p.lines[p.at][column:]); rest != "" && rest[0] != '#' {
 		p.fail(p.at, "there is more after the end of the value: %.30q", rest)
@@ -240,8 +240,8 @@ func (p *yamlParser) ended(column int) {
 
 // plain joins the lines of a text without quotation marks.
 func (p *yamlParser) plain(parent, column int) string {
-	// A colon in the first line is let through, strict as other readers are: what it
-	// means is plain, and people write "title: Fix: the parser".
+	// Allow a colon in the first line, although others are strict: its meaning is clear, and
+	// people write "title: Fix: the parser".
 	first, comment := cutComment(p.lines[p.at][column:])
 	var words strings.Builder
 	words.WriteString(first)
@@ -266,7 +266,7 @@ func (p *yamlParser) plain(parent, column int) string {
 	return words.String()
 }
 
-// glue is what stands between two lines of a text that is folded.
+// glue is the text between two lines of a folded text.
 func glue(empty int) string {
 	if empty == 0 {
 		return " "
@@ -288,7 +288,7 @@ var yamlNumber = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?$`)
 })
 
-// plainValue is what a text without quotation marks stands for.
+// plainValue is the value of a text without quotation marks.
 func plainValue(s string) any {
 	switch s {
 	case "", "~", "null", "Null", "NULL":

@@ -87,9 +87,9 @@ func Decode(data []byte) (*File, error) {
 	return f, nil
 }
 
-// Each reads an index and calls add for every entry, in order, without keeping
-// them: the File that it returns has none. The entry is only lent; its path is
-// not. When Each fails, what was added means nothing.
+// Each reads an index and calls add for every entry, in order. The File that it
+// returns has none. add may keep an entry's path but not the entry. When Each
+// fails, what was added is invalid.
 func Each(data []byte, add func(*Entry)) (*File, error) {
 	bad := func(what string) (*File, error) { return nil, fmt.Errorf("damaged index: %s", what) }
 	if len(data) < 12+20 || string(data[:4]) != "DIRC" {
