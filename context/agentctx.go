@@ -52,8 +52,8 @@ const (
 	OutputInstruction Name = "Output Instructions"
 )
 
-// dropOrder is the order of dropping sections from a prompt over budget. The task
-// is not in it: it is cut when all of them are gone.
+// dropOrder is the order of dropping sections from a prompt over budget. The
+// task is not in it: it is cut when all of them are gone.
 func dropOrder() []Name {
 	return []Name{Skills, OutputInstruction, PreviousHandoff, ProjectMemory, RetrievedMemory, FailureContext}
 }

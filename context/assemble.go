@@ -108,9 +108,9 @@ func (a *assembly) sections(p *Prompt) {
 }
 
 // orchestrated puts the prepared text between the harness's own sections. The
-// harness itself says what the task is, why it failed and how it is judged. Hard
-// constraints, learnings and people's entries that the text does not repeat
-// follow it.
+// harness itself says what the task is, why it failed and how it is judged.
+// Hard constraints, learnings and people's entries that the text does not
+// repeat follow it.
 func (a *assembly) orchestrated(p *Prompt) {
 	p.Budget = 0
 	a.add(p, CurrentTask, a.currentTask())

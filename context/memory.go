@@ -30,7 +30,7 @@ func ActiveMemory(s state.State, opt Options) string {
 		in.Phase = nest(notes.Clean(s.Memory["phase-"+string(opt.PreviousPhase)]))
 	}
 	recent := s.Recent
-	// The newest is shown whole as the previous handoff.
+	// The newest is in the list as well, although the prompt shows it whole as the previous handoff.
 	for _, rec := range recent[max(0, len(recent)-3):] {
 		in.Iterations = append(in.Iterations, "- "+L1(rec))
 	}

@@ -78,8 +78,8 @@ func demote(s string) string {
 	return lower(s, func(n int) int { return min(max(n+2, 4), 6) })
 }
 
-// nest lowers the headings of a text below a fourth level heading, so that their
-// relative levels stay visible.
+// nest lowers the headings of a text below a fourth level heading, so that
+// their relative levels stay visible.
 func nest(s string) string {
 	return lower(s, func(n int) int { return min(n+4, 6) })
 }

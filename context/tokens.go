@@ -19,8 +19,8 @@ type Family struct {
 }
 
 // Families are those with an available tokenizer, with the bytes a token of our own prompts, rounded down:
-// doc/templates.md, "The token estimate", says how that was measured. A distilled model uses the tokenizer
-// of the smaller model, so those come first.
+// doc/templates.md, "The token estimate", says how that was measured. A distilled model uses the tokenizer of
+// the smaller model, so those come first.
 func Families() []Family {
 	return []Family{
 		{"claude", 3.1, "ai-tokenizer 1.0.6, fitted to the provider's counts",

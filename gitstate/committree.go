@@ -15,8 +15,8 @@ func (r *Repo) CommitTree(ctx context.Context, msg string, args ...string) (obje
 	return r.commitTree(ctx, nil, msg, args)
 }
 
-// CommitTreeAs is CommitTree with a given author, for a commit that is put on top
-// of another one.
+// CommitTreeAs is CommitTree with a given author, for a commit that is put on
+// top of another one.
 func (r *Repo) CommitTreeAs(ctx context.Context, author object.Signature, msg string, args ...string) (object.ID,
 	error) {
 	_, when, _ := strings.Cut(author.String(), "> ")

@@ -47,8 +47,8 @@ func (r *Repo) moveFolderAside(name, to string) error {
 	return os.Rename(path, to)
 }
 
-// RestoreRef points one of our refs to an object, whatever is at its name. A folder or a
-// damaged ref is moved aside.
+// RestoreRef points one of our refs to an object, whatever is at its name. A
+// folder or a damaged ref is moved aside.
 func (r *Repo) RestoreRef(ctx context.Context, name string, old, to object.ID) error {
 	dir := filepath.Join(r.Dir(), "damaged")
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -18,8 +18,9 @@ type knownIdentity struct {
 	from   proc.Config
 }
 
-// Identity is the user as author in git's present configuration, without a time. It is an error
-// when git does not know the user as author or as committer.
+// Identity is the user as author in git's present configuration, without a
+// time. It is an error when git does not know the user as author or as
+// committer.
 func (r *Repo) Identity(ctx context.Context) (object.Signature, error) {
 	config, err := r.Git.Config(ctx)
 	if err != nil {

@@ -75,8 +75,8 @@ type Keep struct {
 	// WriteIndex writes the new index into the open lock file and flushes it. nil = no
 	// worktree is moved (the branch is not checked out here).
 	WriteIndex func(lock *os.File) error
-	// Publish pushes branch and entry while the local refs are locked. On its error neither
-	// moves here. nil = there is no remote.
+	// Publish pushes branch and entry while the local refs are locked. On its error
+	// neither moves here. nil = there is no remote.
 	Publish func(entry object.ID) error
 	// Note writes the note; its failure is reported and not fatal.
 	Note func() error

@@ -32,8 +32,8 @@ func needs(st fs.FileInfo) fs.FileMode {
 	return 0o400
 }
 
-// fixed reports whether git itself never changes the mode of this folder of the git directory.
-// It removes and recreates folders of refs, logs and objects.
+// fixed reports whether git itself never changes the mode of this folder of the git
+// directory. It removes and recreates folders of refs, logs and objects.
 func fixed(rel string) bool {
 	first, rest, deep := strings.Cut(filepath.ToSlash(rel), "/")
 	switch first {
@@ -59,8 +59,8 @@ const (
 	withoutObjects objectFolders = false
 )
 
-// modesOf calls look with each part of a git directory whose mode is checked. withObjects
-// includes the folders of loose objects, which may be many.
+// modesOf calls look with each part of a git directory whose mode is checked.
+// withObjects includes the folders of loose objects, which may be many.
 func modesOf(base string, objects objectFolders, look func(rel string, st fs.FileInfo) error) error {
 	var walk func(rel string) error
 	walk = func(rel string) error {
@@ -87,7 +87,7 @@ func modesOf(base string, objects objectFolders, look func(rel string, st fs.Fil
 		}
 		entries, err := os.ReadDir(path)
 		if errors.Is(err, fs.ErrPermission) {
-			return nil // another user's; the mode of ours was restored before
+			return nil // another user's; our own got their modes back before
 		}
 		if err != nil {
 			return ignoreMissing(err)
@@ -122,10 +122,10 @@ func (s *Snapshot) readAccess() error {
 	return nil
 }
 
-// PutBackModes restores modes and owners of folders in the git directory. For files, and for
-// folders that git recreates, it only restores the owner's bits and removes new world-write
-// permission. It runs before anything is read, because a folder without its modes hides
-// everything below. It returns what it changed, relative to the git directory.
+// PutBackModes restores modes and owners of folders in the git directory. For files, and
+// for folders that git recreates, it only restores the owner's bits and removes new
+// world-write permission. It runs before anything is read, because a folder without its
+// modes hides everything below. It returns what it changed, relative to the git directory.
 func (s *Snapshot) PutBackModes() (changed []string, err error) {
 	var errs []error
 	for _, p := range s.places {

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// PackRefs runs git pack-refs if there are loose refs of git ralph, and returns how many there
-// are. With pack = false it only counts. It does nothing where the user has switched packing
-// off for git gc.
+// PackRefs runs git pack-refs if there are loose refs of git ralph, and returns how
+// many there are. With pack = false it only counts. It does nothing where the user
+// has switched packing off for git gc.
 func (r *Repo) PackRefs(ctx context.Context, pack bool) (int, error) {
 	config, err := r.Git.Config(ctx)
 	if err != nil {

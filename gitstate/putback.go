@@ -17,10 +17,10 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// PutBack restores config, hooks, info and alternates from s, file by file, but never refs or
-// HEAD. What it finds in their place may be the user's, so it is first moved below aside, a
-// folder of the git directory. No other file is written, whatever links are there. It returns
-// whether anything was moved aside, and all errors.
+// PutBack restores config, hooks, info and alternates from s, file by file, but never refs
+// or HEAD. What it finds in their place may be the user's, so it is first moved below
+// aside, a folder of the git directory. No other file is written, whatever links are
+// there. It returns whether anything was moved aside, and all errors.
 func (s *Snapshot) PutBack(diff []Difference, now *Snapshot, aside string) (kept bool, err error) {
 	var errs []error
 	for _, d := range diff {
@@ -154,15 +154,15 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// foreignAge is the age at which a lock without a known holder is removed. A program that uses
-// a git library holds one for less time. It may run where its process cannot be seen, in a
-// container for example.
+// foreignAge is the age at which a lock without a known holder is removed. A program
+// that uses a git library holds one for less time. It may run where its process cannot
+// be seen, in a container for example.
 const foreignAge = 3 * time.Second
 
-// RemoveStaleLocks removes git's lock files that are not in the snapshot, have no living holder
-// and are not new. An agent leaves them when it is killed or on purpose. It returns the names
-// of removed locks, and the locks that stay. Where processes cannot be examined, every lock
-// stays.
+// RemoveStaleLocks removes git's lock files that are not in the snapshot, have no living
+// holder and are not new. An agent leaves them when it is killed or on purpose. It returns
+// the names of removed locks, and the locks that stay. Where processes cannot be examined,
+// every lock stays.
 func (s *Snapshot) RemoveStaleLocks(now *Snapshot) (gone []string, left []LeftLock) {
 	seen := map[string]fs.FileInfo{}
 	for path := range now.Locks {

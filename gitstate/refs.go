@@ -450,9 +450,9 @@ func (t *RefTx) Commit() error {
 }
 
 // flushRefs makes moved refs permanent. git flushes the file with the new value
-// but not its name, so a power cut could bring back the old value after the writer
-// was told of the new one. A deleted ref that comes back does no harm. Logs are
-// flushed first, so that the newest change of a name is the ref's own.
+// but not its name, so a power cut could bring back the old value after the
+// writer was told of the new one. A deleted ref that comes back does no harm.
+// Logs are flushed first, so that the newest change of a name is the ref's own.
 func (r *Repo) flushRefs(ups []RefUpdate) error {
 	var logs, dirs []string
 	for _, u := range ups {

@@ -67,8 +67,8 @@ func (d Difference) String() string {
 	return d.Kind + " (" + d.Name + ")"
 }
 
-// Unreadable reports whether HEAD's value makes git reject the folder as a repository. Every
-// git command fails there, so none can restore HEAD.
+// Unreadable reports whether HEAD's value makes git reject the folder as a
+// repository. Every git command fails there, so none can restore HEAD.
 func (d Difference) Unreadable() bool {
 	if d.Kind != "HEAD" || d.Name != "HEAD" {
 		return false
@@ -98,8 +98,8 @@ var watched = []struct {
 	{"worktrees", "worktrees", true, ofOthers}, {"config", "modules", true, ofOthers},
 }
 
-// operations are the files of a merge or similar operation that waits for the user. The index
-// and the worktree belong to it then.
+// operations are the files of a merge or similar operation that waits for the
+// user. The index and the worktree belong to it then.
 var operations = []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG"}
 
 // ofOthers is what configures submodules and linked worktrees.
@@ -392,8 +392,8 @@ func (s *Snapshot) OnlyMode(d Difference, now *Snapshot) bool {
 	return had && has && old.Sum == is.Sum && old.Mode != is.Mode && old.Mode.Type() == is.Mode.Type()
 }
 
-// OthersWorktree reports whether a difference is a whole linked worktree that was
-// added or removed. Users and other loops do that at any time, and it cannot
+// OthersWorktree reports whether a difference is a whole linked worktree that
+// was added or removed. Users and other loops do that at any time, and it cannot
 // redirect git in this one.
 func (s *Snapshot) OthersWorktree(d Difference, now *Snapshot) bool {
 	if d.Kind != "worktrees" {
@@ -425,8 +425,8 @@ func (s *Snapshot) OthersWorktree(d Difference, now *Snapshot) bool {
 	return !before
 }
 
-// checkoutOf is the folder of a linked worktree if it is one of our fresh checkouts, else "".
-// Every proof makes and removes one.
+// checkoutOf is the folder of a linked worktree if it is one of our fresh
+// checkouts, else "". Every proof makes and removes one.
 func (s *Snapshot) checkoutOf(name string) string {
 	f := s.Files["worktrees:"+filepath.Join(s.common, "worktrees", name, "gitdir")]
 	if dir := string(f.Data); strings.Contains(filepath.ToSlash(dir), "/git-ralph/checkouts/") {

@@ -12,9 +12,9 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// git can read settings and run scripts from the worktree, such as filters. An agent can write
-// them, and the next git of the user or of git ralph would use them outside of any sandbox. So
-// these files are protected like git's own.
+// git can read settings and run scripts from the worktree, such as filters. An agent can
+// write them, and the next git of the user or of git ralph would use them outside of any
+// sandbox. So these files are protected like git's own.
 
 // runsIn reports whether the value of a setting is a command that git starts.
 func runsIn(key string) bool {

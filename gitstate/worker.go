@@ -112,8 +112,8 @@ func (r *Repo) LockLanding(ctx context.Context, branch string) (*Lock, error) {
 	return r.await(ctx, "the landing on "+branch, r.lockFile("landing", branch))
 }
 
-// LockSharing waits until no other process brings a branch up to a remote's or exchanges it
-// with that remote.
+// LockSharing waits until no other process brings a branch up to a remote's or
+// exchanges it with that remote.
 func (r *Repo) LockSharing(ctx context.Context, branch string) (*Lock, error) {
 	return r.await(ctx, "the sharing of "+branch, r.lockFile("sharing", branch))
 }

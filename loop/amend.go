@@ -79,8 +79,8 @@ func amendment(s state.State, critic plan.Critic) state.Event {
 	return e
 }
 
-// nextProposed is the next amendment to judge. Entries of earlier versions do not name its
-// iteration; it is the newest one.
+// nextProposed is the next amendment to judge. Entries of earlier versions do
+// not name its iteration; it is the newest one.
 func nextProposed(r state.Run) state.Proposed {
 	if len(r.Pending) > 0 {
 		return state.Proposed{Iteration: r.Iteration, Task: plan.TaskID(r.LastTask), Of: r.PendingOf, JSON: r.Pending[0]}

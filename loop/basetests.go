@@ -229,8 +229,8 @@ func released(s state.State, e state.Event) bool {
 	return i >= 0 && s.Plan.Tasks[i].AllowTestChanges
 }
 
-// apply applies the change from was to is to file by a three-way merge. On a conflict the lines
-// of is win. nil is an absent file.
+// apply applies the change from was to is to file by a three-way merge. On a
+// conflict the lines of is win. nil is an absent file.
 func (l *Loop) apply(ctx context.Context, file, was, is []byte) ([]byte, error) {
 	if file == nil || was == nil || is == nil || bytes.Equal(file, was) {
 		return is, nil

@@ -15,9 +15,10 @@ import (
 	"git-ralph/plan"
 )
 
-// verify runs what a commit demands by its own ralph.toml and by the plan at the
-// time it was kept. The journal's record of the checks is only compared with
-// that, never believed: whoever can write a journal can write `true` into it.
+// verify runs what a commit demands by its own ralph.toml and by the plan at
+// the time it was kept. The journal's record of the checks is only compared
+// with that, never believed: whoever can write a journal can write `true` into
+// it.
 
 // settingsFile is where a project keeps its settings.
 const settingsFile = "ralph.toml"
@@ -94,8 +95,8 @@ func (l *Loop) demandOf(c rangeCommit, entries []journal.Entry) (demand, error) 
 	return d, nil
 }
 
-// compare compares what a commit demands by its own settings with the record. head says that no
-// commit follows that could prove the skipped checks.
+// compare compares what a commit demands by its own settings with the record. head
+// says that no commit follows that could prove the skipped checks.
 func (d *demand) compare(own []state.CheckRun, head bool, recorded map[string]state.CheckRun, waited map[string]bool,
 	before map[string]string, agreed map[string]bool) {
 	wanted := map[string]bool{}
@@ -170,8 +171,8 @@ func (l *Loop) demandsAt(commit object.ID, verify []string) ([]state.CheckRun, e
 }
 
 // verifyCommit runs what a kept commit demands, in a checkout of only that
-// commit. It excuses checks that failed when the commit was kept if later commits
-// of the range can have repaired them.
+// commit. It excuses checks that failed when the commit was kept if later
+// commits of the range can have repaired them.
 func (l *Loop) verifyCommit(ctx context.Context, c rangeCommit, entries []journal.Entry) (VerifiedCommit, error) {
 	last := entries[len(entries)-1].Event
 	one := VerifiedCommit{Commit: c.id.String(), Iteration: last.Iteration, Task: last.Task, Phase: last.Phase,
@@ -259,9 +260,9 @@ func (l *Loop) replay(ctx context.Context, c rangeCommit, one *VerifiedCommit, d
 	return nil
 }
 
-// stillDemanded are the verify commands of finished tasks, which must pass at the tip of the
-// branch as before `complete`. They can only fail the commit. Only its own commands can prove
-// it.
+// stillDemanded are the verify commands of finished tasks, which must pass at the tip
+// of the branch as before `complete`. They can only fail the commit. Only its own
+// commands can prove it.
 func (l *Loop) stillDemanded(ctx context.Context, c rangeCommit, run []state.CheckRun) ([]state.CheckRun, error) {
 	if !c.head {
 		return nil, nil

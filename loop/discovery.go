@@ -38,8 +38,8 @@ func (l *Loop) discover(ctx context.Context, s state.State, failure string) (End
 }
 
 // weigh checks the specs of the worktree. It returns problems in the specs that
-// this run wrote, warnings, and the usable specs. Problems in a spec that the run
-// did not change are only warnings.
+// this run wrote, warnings, and the usable specs. Problems in a spec that the
+// run did not change are only warnings.
 func (d *discovery) weigh() (problems, warnings []string, changed, usable []Spec, err error) {
 	specs, err := ReadSpecs(d.l.Repo.Root)
 	if err != nil {

@@ -419,9 +419,9 @@ func passed(c state.CheckRun) string {
 	return "failed"
 }
 
-// nameBeside names the tracked files that changed during the run and that no tool call of the
-// agent can have changed. It names none when the driver does not report tool calls. The caller
-// asks only where no step ran.
+// nameBeside names the tracked files that changed during the run and that no tool call
+// of the agent can have changed. It names none when the driver does not report tool
+// calls. The caller asks only where no step ran.
 func nameBeside(calls session.CallWatch, after *worktree.Capture) (notices []string) {
 	var paths []string
 	for _, c := range after.Changes {

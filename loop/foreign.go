@@ -37,7 +37,7 @@ func (l *Loop) covered(before *worktree.Checkpoint) []string {
 }
 
 // sandboxed is Sandboxed for an iteration. Afterwards it restores files of the worktree that git reads or
-// runs, before any git process of ours starts. Without a sandbox checkTamper does it.
+// runs, before any of our git processes starts. Without a sandbox checkTamper does it.
 func (l *Loop) sandboxed(it *Ready, use session.Use, f func(session.Starter) error) error {
 	err := l.Sandboxed(it.id, use, f)
 	if it.git == nil || !l.writeProtected() {

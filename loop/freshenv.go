@@ -81,9 +81,9 @@ func heldBy(root, dir string, env []string) map[string]bool {
 }
 
 // checkoutEnv is the environment of a command in the checkout dir. Paths into the
-// worktree at root are changed to the same paths of the checkout, or dropped while
-// nothing is there. So an activated virtual environment only works if the set-up
-// commands create it again.
+// worktree at root are changed to the same paths of the checkout, or dropped
+// while nothing is there. So an activated virtual environment only works if the
+// set-up commands create it again.
 //
 // PATH entries that are relative or part of the commit (held) are dropped: a file
 // of the commit must not replace a program.

@@ -169,8 +169,8 @@ func (l *Loop) tellRemote(ctx context.Context, s state.State, pr PullRequest) (s
 	return s, nil
 }
 
-// noteRemote records the failed checks of the pull request unless they are already
-// recorded.
+// noteRemote records the failed checks of the pull request unless they are
+// already recorded.
 func (l *Loop) noteRemote(s state.State, red, said string) (state.State, error) {
 	if s.Run.Remote == said {
 		return s, nil
@@ -217,9 +217,9 @@ func (l *Loop) remoteText(ctx context.Context, s state.State, pr PullRequest) st
 	return strings.TrimSpace(notes.CutBytes(notes.Redact(b.String()), state.MaxRemote))
 }
 
-// passGate delays complete until the checks of the pull request pass for the proved tip. It
-// waits at most pr.wait. nil means that the loop goes on: failed checks became a task, the user
-// asked for something, or ctx ended.
+// passGate delays complete until the checks of the pull request pass for the proved tip.
+// It waits at most pr.wait. nil means that the loop goes on: failed checks became a task,
+// the user asked for something, or ctx ended.
 func (l *Loop) passGate(ctx context.Context, s state.State, done Action) (*Action, error) {
 	if l.Gate == nil {
 		return &done, nil

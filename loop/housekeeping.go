@@ -15,10 +15,10 @@ import (
 // threshold is 6,700.
 const housekeepEvery = 25
 
-// housekeep keeps a repository fast over thousands of iterations. It removes old
-// evidence and lets git pack objects and refs when there are enough. We never
-// start git's automatic gc beside an agent. A failure stops nothing and is
-// reported once.
+// housekeep keeps a repository fast over thousands of iterations. It removes
+// old evidence and lets git pack objects and refs when there are enough. We
+// never start git's automatic gc beside an agent. A failure stops nothing and
+// is reported once.
 func (l *Loop) housekeep(ctx context.Context) {
 	if err := l.Repo.ReleaseObjects(); err != nil && !l.untidy {
 		l.untidy = true

@@ -114,8 +114,8 @@ func Judge(f Facts) Verdict {
 	if silent && f.Said.Problem != "" {
 		why = append(why, "handoff: "+f.Said.Problem)
 		if len(why) == 2 {
-			// Everything else is green, and an unreadable handoff is no attempt at the task.
-			// The breaker stops a client that never writes a readable one.
+			// Everything else is green, and an unreadable handoff is no attempt at
+			// the task. The breaker stops a client that never writes a readable one.
 			return Verdict{Verdict: state.Reject, Reasons: why, Failure: true}
 		}
 	}

@@ -245,9 +245,9 @@ const (
 	unsigned signature = false
 )
 
-// putOn repeats a commit on top of tip, with the same author and message. conflicts are the
-// paths that do not merge. A commit that changes nothing there is left out, and tip is
-// returned.
+// putOn repeats a commit on top of tip, with the same author and message. conflicts
+// are the paths that do not merge. A commit that changes nothing there is left out,
+// and tip is returned.
 func putOn(ctx context.Context, repo *gitstate.Repo, commit, tip object.ID, sign signature) (is object.ID,
 	conflicts []string, err error) {
 	c, err := repo.Store.ReadCommit(commit)

@@ -49,8 +49,8 @@ type Loop struct {
 	Share *Sharing
 	// Team are the workers that do the iterations; nil = this process does them.
 	Team *Team
-	// Mend repairs the state of workers of other runs that have died since this run began:
-	// workers of a killed run live a moment longer than it. nil = there are none.
+	// Mend repairs the state of workers of other runs that have died since this run
+	// began: workers of a killed run live a moment longer than it. nil = there are none.
 	Mend func() error
 	// Gate is the pull request that complete waits for; nil = it waits for none.
 	Gate RemoteGate

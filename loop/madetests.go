@@ -19,8 +19,8 @@ import (
 // maxBetween bounds how many commits are tried; each costs a checkout and a run of the tests.
 const maxBetween = 12
 
-// stretch is the range of commits, both ends included, in which a version of a test was the
-// newest one.
+// stretch is the range of commits, both ends included, in which a version of a
+// test was the newest one.
 type stretch struct{ from, to int }
 
 // between lists the commits whose tests are run besides those of the base.

@@ -152,8 +152,9 @@ func (l *Loop) restoreExceptTheirs(it *attempt, tip object.ID) (f findings, err 
 	return f, errors.Join(err, berr)
 }
 
-// bringTheirs updates the files that a user's commit changed where the worktree still has their
-// old version, because an earlier capture may have been restored since.
+// bringTheirs updates the files that a user's commit changed where the worktree
+// still has their old version, because an earlier capture may have been restored
+// since.
 func (l *Loop) bringTheirs(was, tip object.ID) (f findings, err error) {
 	err = recovery.MoveFiles(l.background(), l.Engine, was, tip, f.note)
 	return f, err

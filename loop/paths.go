@@ -13,8 +13,8 @@ const maxListed = 100_000
 // treeLists are trees as they were read, by id.
 type treeLists map[object.ID][]object.TreeEntry
 
-// pathsOf lists the files of a tree. It reads only trees that were not in the last listing,
-// because the content of a tree id never changes and few trees differ.
+// pathsOf lists the files of a tree. It reads only trees that were not in the last
+// listing, because the content of a tree id never changes and few trees differ.
 func (l *Loop) pathsOf(tree object.ID) ([]string, error) {
 	w := treeWalk{read: l.Repo.Store.ReadTree, known: l.listed, met: treeLists{}}
 	if err := w.walk(tree, "", nil); err != nil {

@@ -64,8 +64,8 @@ type attempts struct {
 
 // again decides what follows a run: nil to go on or to repeat it, or the end of
 // the session. A wrong product is made once more, unless the agent was already
-// asked to repair it. A run that crashed or was stopped is repeated as often as a
-// task would be.
+// asked to repair it. A run that crashed or was stopped is repeated as often as
+// a task would be.
 func (t *attempts) again(e Ending, most int) *Action {
 	j := e.Verdict
 	if j.Verdict == state.Keep {

@@ -142,9 +142,9 @@ func (p *planning) settle(_ context.Context, it *attempt) (made, error) {
 }
 
 // PlanAgain lets the planning agent make a new plan as a recovery. Done and
-// skipped tasks stay; the others are set aside for the new ones. Without a valid
-// new plan the old one stays, and the failure does not count against the tasks.
-// The plan needs approval where plans do.
+// skipped tasks stay; the others are set aside for the new ones. Without a
+// valid new plan the old one stays, and the failure does not count against the
+// tasks. The plan needs approval where plans do.
 func (l *Loop) PlanAgain(ctx context.Context, reason string) (*Action, error) {
 	s, err := l.load()
 	if err != nil {

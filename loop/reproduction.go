@@ -16,9 +16,9 @@ import (
 )
 
 // A task of type bug is done when a test shows the bug: it fails on the old code
-// and passes with the change. The test is part of the change, or it existed and was
-// red. Its files are remembered, so that later iterations cannot make it pass by
-// editing it.
+// and passes with the change. The test is part of the change, or it existed and
+// was red. Its files are remembered, so that later iterations cannot make it pass
+// by editing it.
 
 // reproduction begins a reject, and the reason of a run in which such a test
 // does not hold any more.
@@ -34,8 +34,8 @@ type TestRun struct {
 }
 
 // reproduced reports whether a test shows the bug: red on the code before, green
-// with the change in the same environment. unclear names a command that is red on
-// both sides and so proves nothing. Both lists have the same order.
+// with the change in the same environment. unclear names a command that is red
+// on both sides and so proves nothing. Both lists have the same order.
 func reproduced(before, after []TestRun) (ok bool, unclear string) {
 	for i := range min(len(before), len(after)) {
 		switch {
@@ -49,8 +49,8 @@ func reproduced(before, after []TestRun) (ok bool, unclear string) {
 	return false, unclear
 }
 
-// reproduce looks for the test of a bug in an otherwise accepted attempt and adds the result to
-// its proof.
+// reproduce looks for the test of a bug in an otherwise accepted attempt and
+// adds the result to its proof.
 func (l *Loop) reproduce(ctx context.Context, it *attempt, p proof) (proof, error) {
 	facts := it.facts
 	facts.Checks = p.checks

@@ -101,8 +101,8 @@ func (l *Loop) notKept(it *attempt, v Verdict, err error, home *gitstate.Repo) (
 	return v, nil, err
 }
 
-// keep commits exactly what the agent changed. It returns the attempt with its findings, in
-// case it cannot be kept.
+// keep commits exactly what the agent changed. It returns the attempt with its
+// findings, in case it cannot be kept.
 func (l *Loop) keep(ctx context.Context, it *attempt, j Verdict) (*attempt, error) {
 	if s, err := l.load(); err != nil {
 		return it, err
@@ -311,8 +311,8 @@ func requirementsChanged(s state.State, t plan.Task) bool {
 	return !sameRequirements(s.Plan.Tasks[i], t)
 }
 
-// sameRequirements reports whether two versions of a task ask for the same. The harness's counters
-// of a task do not matter.
+// sameRequirements reports whether two versions of a task ask for the same. The
+// harness's counters of a task do not matter.
 func sameRequirements(a, b plan.Task) bool {
 	for _, t := range []*plan.Task{&a, &b} {
 		*t = plan.Task{ID: t.ID, Title: t.Title, Description: t.Description, Criteria: t.Criteria, Verify: t.Verify,

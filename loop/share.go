@@ -148,8 +148,8 @@ func (s *Sharing) catchUp(ctx context.Context) (share.Seen, error) {
 	return seen, s.writeNotes(ctx, snap.Tip)
 }
 
-// writeNotes writes notes of iterations that were pushed before their process was
-// killed here: a merge finds them known.
+// writeNotes writes notes of iterations that were pushed before their process
+// was killed here: a merge finds them known.
 func (s *Sharing) writeNotes(ctx context.Context, merge object.ID) error {
 	e, err := s.Journal.Read(merge)
 	if err != nil || e.Event.Merge == nil {

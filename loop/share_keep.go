@@ -15,9 +15,9 @@ import (
 // errClaimLost says that another machine has the task now.
 var errClaimLost = errors.New("the claim on the task was lost to another machine")
 
-// keepShared lands a kept attempt on the remote's branch: unchanged if that has not moved, else
-// on top of it, proved in a fresh checkout. The push of branch and journal decides; the local
-// branch follows it.
+// keepShared lands a kept attempt on the remote's branch: unchanged if that has not
+// moved, else on top of it, proved in a fresh checkout. The push of branch and
+// journal decides; the local branch follows it.
 func (l *Loop) keepShared(ctx context.Context, it *attempt, res *state.Result, commit, evidence object.ID) (*attempt,
 	error) {
 	away := false // the attempt is in its evidence alone, and the worktree is clean
@@ -88,9 +88,9 @@ func (l *Loop) putAway(it *attempt, evidence object.ID) (*attempt, error) {
 	return it, err
 }
 
-// moveOn brings the local branch to what the remote has and repeats the commit on top of it.
-// nil means that it conflicts or fails its checks there. The iteration has then ended as a
-// reject whose reason the next attempt is told.
+// moveOn brings the local branch to what the remote has and repeats the commit on
+// top of it. nil means that it conflicts or fails its checks there. The iteration
+// has then ended as a reject whose reason the next attempt is told.
 func (l *Loop) moveOn(ctx context.Context, it *attempt, res *state.Result, commit, at object.ID) (*attempt, error) {
 	if err := l.Share.follow(l.background(), at); err != nil {
 		return nil, err

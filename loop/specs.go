@@ -145,7 +145,7 @@ func titled(heading string) string {
 	return strings.Join(words, " ")
 }
 
-// specSection is the section that a heading begins, "" when it is none of ours.
+// specSection is the section that a heading begins, "" for any other heading.
 func specSection(title string) string {
 	t := strings.ToLower(strings.Trim(title, " \t*_:`0123456789.)"))
 	t = strings.Join(strings.Fields(strings.NewReplacer("‑", "-", "–", "-", "—", "-").Replace(t)), " ")

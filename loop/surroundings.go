@@ -99,8 +99,8 @@ func isBrowser(name string) bool {
 
 // assemble makes the prompt of an iteration. It is the only function that does,
 // so that `git ralph prompt` and --dry-run print what the agent reads. It uses
-// the state before the start, where the task is not in work yet, with what helper
-// agents have recorded since.
+// the state before the start, where the task is not in work yet, with what
+// helper agents have recorded since.
 func (l *Loop) assemble(it *Ready, handed string) agentctx.Prompt {
 	o := l.promptOptions(it, handed)
 	if it.product != nil {
@@ -117,8 +117,8 @@ func (l *Loop) assemble(it *Ready, handed string) agentctx.Prompt {
 	return agentctx.Assemble(s, it.task.ID, o)
 }
 
-// NextPrompt is the prompt of the next iteration on a task, or of the one in work
-// on it. In agent-orchestrated mode it is the fallback prompt of a failed
+// NextPrompt is the prompt of the next iteration on a task, or of the one in
+// work on it. In agent-orchestrated mode it is the fallback prompt of a failed
 // preparation, because the context agent's text cannot be known.
 func (l *Loop) NextPrompt(s state.State, id plan.TaskID) agentctx.Prompt {
 	i := s.Plan.Find(id)

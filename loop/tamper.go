@@ -22,8 +22,8 @@ import (
 	"git-ralph/notes"
 )
 
-// writeProtected reports whether the kernel keeps the agent from writing to git, so that
-// changes there are somebody else's.
+// writeProtected reports whether the kernel keeps the agent from writing to
+// git, so that changes there are somebody else's.
 func (l *Loop) writeProtected() bool { return l.isolated() || l.Sandbox.Mechanism() == "landlock" }
 
 // isolated reports whether nothing of git, not even its modes or the worktree's .git file, is
@@ -48,8 +48,8 @@ func (l *Loop) exposed(it *Ready, diff []gitstate.Difference, now *gitstate.Snap
 // checkTamper compares git's own state with its snapshot. Under a sandbox a
 // difference is not the agent's: it is recorded and never undone. Without one,
 // changes that can make git run something are undone and reject the iteration.
-// Index entries are restored. Moved refs end the run. No git command runs before
-// redirections are undone.
+// Index entries are restored. Moved refs end the run. No git command runs
+// before redirections are undone.
 func (l *Loop) checkTamper(it *Ready) (findings, error) {
 	f := l.putBackModes(it)
 	replaced, err := it.git.Places()
@@ -225,9 +225,10 @@ const (
 	putBackMoved = ", and moved back"
 )
 
-// misled reports whether the journal's ref has left the history of an entry that this process
-// knows, and where it leads. Others may append at any moment, and objects that a prune removed
-// come back when their ref has moved. So the fault has to last for a while.
+// misled reports whether the journal's ref has left the history of an entry that
+// this process knows, and where it leads. Others may append at any moment, and
+// objects that a prune removed come back when their ref has moved. So the fault has
+// to last for a while.
 func (l *Loop) misled(known object.ID) (is object.ID, misled bool) {
 	for range 30 {
 		var err error
@@ -441,8 +442,8 @@ func (l *Loop) endMoved(it *attempt) (Ending, error) {
 }
 
 // backCommand is the command by which a user moves a ref back, "" where that could
-// lose their work. A commit that only the ref leads to gets a branch first. A stash
-// and new refs are left to the user.
+// lose their work. A commit that only the ref leads to gets a branch first. A
+// stash and new refs are left to the user.
 func backCommand(gitDir string, d gitstate.Difference) string {
 	if d.Name == "refs/stash" || d.Old == "" || d.New == putBackAgain || strings.HasSuffix(d.New, putBackMoved) {
 		return ""

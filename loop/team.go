@@ -45,10 +45,10 @@ const maxBroken = 5
 // Await is what a team does while nothing else can be done: wait for a worker.
 const Await ActionKind = "await"
 
-// Assign decides what a team of size does next, given a single loop's decision and the tasks
-// that its workers are busy with. What ends or changes the run waits until no worker is busy.
-// No task is taken that overlaps one in work, here or on another machine; actor is the name of
-// this one.
+// Assign decides what a team of size does next, given a single loop's decision and the
+// tasks that its workers are busy with. What ends or changes the run waits until no
+// worker is busy. No task is taken that overlaps one in work, here or on another
+// machine; actor is the name of this one.
 func Assign(s state.State, a Action, actor string, busy []plan.TaskID, size int, l Limits) Action {
 	beside := slices.Clone(busy)
 	for _, c := range s.Claims {

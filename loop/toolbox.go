@@ -160,8 +160,8 @@ func (l *Loop) noteTools(ignored []string) {
 }
 
 // spoiled are the folders that held a program before the agent worked and have
-// changed since. A check that does not find the program then says something about
-// the attempt, not about the machine.
+// changed since. A check that does not find the program then says something
+// about the attempt, not about the machine.
 func (l *Loop) spoiled(program string) []string {
 	root, err := os.OpenRoot(l.Repo.Root)
 	if err != nil {
@@ -199,8 +199,8 @@ func toolName(program, root string) (in, name string) {
 	return in, name
 }
 
-// sharedTool is the worker's shared folder that contains a program. If a check does not find it
-// there, the worker's own writes hide it.
+// sharedTool is the worker's shared folder that contains a program. If a check does not
+// find it there, the worker's own writes hide it.
 func (l *Loop) sharedTool(program string) (string, bool) {
 	shared := l.shared()
 	if len(shared.Names) == 0 {

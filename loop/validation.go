@@ -114,8 +114,8 @@ func (v *validation) missing(_ state.State, c session.Collected) []string {
 	return out
 }
 
-// settle restores the worktree and gives every criterion its verdict by evidence
-// from the commit.
+// settle restores the worktree and gives every criterion its verdict by
+// evidence from the commit.
 func (v *validation) settle(ctx context.Context, it *attempt) (made, error) {
 	m := made{validated: &validated{}}
 	for _, c := range it.after.Changes {

@@ -57,10 +57,11 @@ func Learn(category, said string, iteration int, task string, existing []Knowled
 // a megabyte, the index is read by every later agent.
 const maxExtracted = 20
 
-// ExtractKnowledge turns the constraints and decisions of a handoff into entries, so that the
-// index exists even without an indexer. It leaves out what existing already says, ignoring
-// case, punctuation and articles. Superseded entries count too, or a repeated sentence would
-// restore what was superseded on purpose. The result always passes CheckKnowledge(existing, …).
+// ExtractKnowledge turns the constraints and decisions of a handoff into entries, so
+// that the index exists even without an indexer. It leaves out what existing already
+// says, ignoring case, punctuation and articles. Superseded entries count too, or a
+// repeated sentence would restore what was superseded on purpose. The result always
+// passes CheckKnowledge(existing, …).
 func ExtractKnowledge(h Handoff, iteration int, task string, existing []Knowledge) []Knowledge {
 	hv := newExtractor(existing, iteration, task)
 	for i, c := range h.ConstraintsDiscovered {

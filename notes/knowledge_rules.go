@@ -17,8 +17,8 @@ import (
 const (
 	Active     = "active"
 	Superseded = "superseded"
-	// Withdrawn is an entry from reverted work. People can see it and agents are
-	// not told; it may be learned again.
+	// Withdrawn is an entry from reverted work. People can see it and agents
+	// are not told; it may be learned again.
 	Withdrawn = "withdrawn"
 )
 

@@ -23,11 +23,11 @@ type Repaired struct {
 	Claim *bool
 }
 
-// RepairHandoff reads what it can of a handoff that ParseHandoff refuses. Missing
-// lists become empty, a single value may stand for a list of one, and text around
-// the JSON object and extra commas are dropped. A fault of form says nothing
-// about the work. It returns false when there is no JSON object. An empty task id
-// stays empty.
+// RepairHandoff reads what it can of a handoff that ParseHandoff refuses.
+// Missing lists become empty, a single value may stand for a list of one, and
+// text around the JSON object and extra commas are dropped. A fault of form says
+// nothing about the work. It returns false when there is no JSON object. An
+// empty task id stays empty.
 func RepairHandoff(data []byte) (Repaired, bool) {
 	_, faults := ParseHandoff(data)
 	if len(data) > MaxHandoff {

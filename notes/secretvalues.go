@@ -3,8 +3,8 @@ package notes
 import "strings"
 
 // SecretValues are the characteristic parts of a file of secrets: values of
-// assignments whose names are secret or that look random, and the lines of a key.
-// A value has at least 12 characters.
+// assignments whose names are secret or that look random, and the lines of a
+// key. A value has at least 12 characters.
 func SecretValues(text string) (values []string) {
 	key := false // inside of a PEM block
 	for line := range strings.Lines(text) {

@@ -48,14 +48,15 @@ type AmendResult struct {
 // AmendmentReason is the entry in blocked_by of a task that an amendment removed.
 const AmendmentReason = "amendment"
 
-// Amend judges the amendments of the iteration that worked on current, each on the result of
-// the earlier ones. It returns the new plan and one result for each amendment. More than
-// MaxAmendments refuse the whole batch. p stays as it is.
+// Amend judges the amendments of the iteration that worked on current, each on the
+// result of the earlier ones. It returns the new plan and one result for each
+// amendment. More than MaxAmendments refuse the whole batch. p stays as it is.
 //
-// The rules let an agent record what it found out, but not lower the demands on its own or
-// another's work. Of the task in work it may change description and notes. To other tasks it
-// may only add criteria and verify commands. Done tasks cannot be changed. A removed task is
-// skipped and stays visible. Only people and planning may lift a rule or a limit.
+// The rules let an agent record what it found out, but not lower the demands on its
+// own or another's work. Of the task in work it may change description and notes.
+// To other tasks it may only add criteria and verify commands. Done tasks cannot be
+// changed. A removed task is skipped and stays visible. Only people and planning
+// may lift a rule or a limit.
 func Amend(p Plan, current TaskID, batch []Amendment) (Plan, []AmendResult) {
 	out := p.clone()
 	results := make([]AmendResult, len(batch))

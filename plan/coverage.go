@@ -11,8 +11,8 @@ import (
 const coveredShare = 0.6
 
 // Uncovered are the criteria of a spec that no task covers. A task that is not
-// skipped covers a criterion if its title, description, notes, criteria or verify
-// commands repeat it or use most of its words.
+// skipped covers a criterion if its title, description, notes, criteria or
+// verify commands repeat it or use most of its words.
 func Uncovered(p Plan, criteria []string) []string {
 	var texts []string
 	var words []map[string]bool

@@ -60,8 +60,8 @@ func HeadOf(p Plan) Head {
 	return h
 }
 
-// SameHead reports whether two plans have the same head. It builds neither, because it runs for
-// every entry of a history.
+// SameHead reports whether two plans have the same head. It builds neither,
+// because it runs for every entry of a history.
 func SameHead(a, b Plan) bool {
 	if a.Goal != b.Goal || a.Created != b.Created || len(a.Tasks) != len(b.Tasks) ||
 		(a.Retired == nil) != (b.Retired == nil) || !slices.Equal(a.Retired, b.Retired) {

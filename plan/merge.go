@@ -32,8 +32,8 @@ const (
 
 // Merge adds the tasks of in to old. New ids go to the end. Ids that old has
 // already, in any case, are refused as a ClashError that names them all. With
-// replace, such a task takes over in's version and keeps its place, its spelling
-// and its costs. Done tasks are never changed. The result is validated
+// replace, such a task takes over in's version and keeps its place, its
+// spelling and its costs. Done tasks are never changed. The result is validated
 // (Problems). old and in stay as they are.
 func Merge(old, in Plan, replace KnownTasks) (Plan, Change, error) {
 	at := make(map[string]int, len(old.Tasks))

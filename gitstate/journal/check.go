@@ -31,8 +31,8 @@ type Checked struct {
 	Tip     object.ID // up to which entry
 	Faults  []Fault
 	Entries int
-	// Whole says that every object reachable from the entries was read and matches
-	// its name. Otherwise some were not checked.
+	// Whole says that every object reachable from the entries was read and
+	// matches its name. Otherwise some were not checked.
 	Whole bool
 }
 

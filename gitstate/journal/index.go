@@ -13,10 +13,11 @@ import (
 	"git-ralph/gitstate/state"
 )
 
-// The index finds the entries of an iteration or a task without a walk. It is a cache, <common
-// dir>/ralph/cache/index-<branch>, and never truth: each entry that it names is read, and only
-// the entry's own event counts. Whoever appends an entry adds its line. A lookup first adds the
-// entries since the last line. An absent, torn or foreign index is rebuilt.
+// The index finds the entries of an iteration or a task without a walk. It is a
+// cache, <common dir>/ralph/cache/index-<branch>, and never truth: each entry that
+// it names is read, and only the entry's own event counts. Whoever appends an entry
+// adds its line. A lookup first adds the entries since the last line. An absent,
+// torn or foreign index is rebuilt.
 //
 // It has one line an entry, "<entry> <event type> <iteration> <task>", oldest
 // first. The entry of the last line, and all before that, are in it; a line may

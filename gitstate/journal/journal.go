@@ -101,9 +101,9 @@ func (j *Journal) Load(ctx context.Context) (*Snapshot, error) {
 	return snap, nil
 }
 
-// OnlyForward makes Load, and so every append, refuse a tip that does not descend from the
-// newest known entry. It is for the holder of the branch: nobody else may rewrite the journal
-// then, and an append on top of an older entry would drop the later ones.
+// OnlyForward makes Load, and so every append, refuse a tip that does not descend from
+// the newest known entry. It is for the holder of the branch: nobody else may rewrite
+// the journal then, and an append on top of an older entry would drop the later ones.
 func (j *Journal) OnlyForward() {
 	j.mu.Lock()
 	defer j.mu.Unlock()

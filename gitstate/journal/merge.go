@@ -96,8 +96,8 @@ func (j *Journal) joined(ctx context.Context, theirs object.ID) (how Joined, fro
 	return Merged, here.Tip, next, err
 }
 
-// Onto drafts the entry that joins ours with theirs, like Join, if may allows every event that
-// only ours has. Otherwise it returns nil.
+// Onto drafts the entry that joins ours with theirs, like Join, if may allows
+// every event that only ours has. Otherwise it returns nil.
 func (j *Journal) Onto(ctx context.Context, theirs, ours *Snapshot, may func(state.Event) bool) (*Snapshot, error) {
 	all := theirs.State.Journal.ID == ours.State.Journal.ID
 	err := j.between(ctx, ours.Tip, theirs.Tip, inFull, func(e Entry) error {

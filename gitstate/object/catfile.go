@@ -13,9 +13,9 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// LittleMemory are options for a git that reads a whole long history. git then maps only a few
-// megabytes of a pack at a time and keeps a small cache of delta bases. 400,000 objects are
-// still read as fast as with git's defaults.
+// LittleMemory are options for a git that reads a whole long history. git then maps
+// only a few megabytes of a pack at a time and keeps a small cache of delta bases.
+// 400,000 objects are still read as fast as with git's defaults.
 var LittleMemory = []string{"-c", "core.deltaBaseCacheLimit=8m", "-c", "core.packedGitWindowSize=1m", "-c",
 	"core.packedGitLimit=8m"}
 

@@ -40,9 +40,9 @@ func ParseSignature(line string) (Signature, error) {
 	return sig, nil
 }
 
-// readSignature reads an identity of a commit that anybody may have written, like
-// git's log. It finds nothing without a mail address, and no time unless seconds
-// and a zone follow the last bracket.
+// readSignature reads an identity of a commit that anybody may have written,
+// like git's log. It finds nothing without a mail address, and no time unless
+// seconds and a zone follow the last bracket.
 func readSignature(line string) Signature {
 	name, rest, _ := strings.Cut(line, "<")
 	mail, _, ok := strings.Cut(rest, ">")

@@ -14,8 +14,8 @@ type opener = func(i int) (*os.File, error)
 // given before the call; on others FlushFolders does that.
 func FlushFiles(dir string, n int, open opener) error { return flushAll(dir, n, open) }
 
-// FlushFolders makes the names in folders permanent, in order. Missing folders are
-// skipped.
+// FlushFolders makes the names in folders permanent, in order. Missing folders
+// are skipped.
 func FlushFolders(dirs ...string) error {
 	for _, d := range dirs {
 		if err := flushDir(d); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -22,11 +22,11 @@ func journalled(dir string) bool {
 	return false
 }
 
-// flushAll makes the contents of n files permanent. On a journalling file system
-// it first writes the data of all files, then the fsync of the last one commits
-// all their changes. 80 files then cost one disk flush instead of twenty. The
-// last file's blocks are allocated last, so its commit is not older than the
-// others'.
+// flushAll makes the contents of n files permanent. On a journalling file
+// system it first writes the data of all files, then the fsync of the last one
+// commits all their changes. 80 files then cost one disk flush instead of
+// twenty. The last file's blocks are allocated last, so its commit is not older
+// than the others'.
 func flushAll(dir string, n int, open opener) error {
 	if n < 4 || !journalled(dir) {
 		return each(n, func(i int) error { return flush(open, i) })

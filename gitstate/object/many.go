@@ -142,8 +142,8 @@ func (s *Store) readPacked(kind Type, ids []ID, want []int, out [][]byte) error 
 	return err
 }
 
-// ReadWhole is ReadManyOf. It also fails if an object's contents do not match its
-// name, or if a tree has an entry that git would not check out.
+// ReadWhole is ReadManyOf. It also fails if an object's contents do not match
+// its name, or if a tree has an entry that git would not check out.
 func (s *Store) ReadWhole(t Type, ids []ID) ([][]byte, error) {
 	out, err := s.ReadManyOf(t, ids)
 	c := newChecker(checkTrees)
@@ -231,8 +231,8 @@ var errContents = errors.New("its contents are not what its name says")
 // ids, what is wrong with it; nil = nothing.
 func (s *Store) CheckMany(ids []ID) []error { return s.checkMany(ids, checkTrees) }
 
-// CheckNames is CheckMany for objects of which the caller made the contents itself: only the
-// hash is checked, and trees are not parsed.
+// CheckNames is CheckMany for objects of which the caller made the contents
+// itself: only the hash is checked, and trees are not parsed.
 func (s *Store) CheckNames(ids []ID) []error { return s.checkMany(ids, namesOnly) }
 
 // treeCheck says whether the entries of trees are checked, or only that an object's bytes have its name.

@@ -13,10 +13,10 @@ import (
 )
 
 // Records reads and writes the commits and trees that git ralph makes for itself:
-// the journal, the evidence and the notes. go-git's object types encode and decode
-// them, so an independent reader of git's formats agrees with every byte. Users'
-// commits and trees are read by the Store's own methods, because go-git refuses
-// commits that git reads, and rewrites modes.
+// the journal, the evidence and the notes. go-git's object types encode and
+// decode them, so an independent reader of git's formats agrees with every byte.
+// Users' commits and trees are read by the Store's own methods, because go-git
+// refuses commits that git reads, and rewrites modes.
 type Records struct{ *Store }
 
 // Records gives access to what git ralph itself writes.
@@ -60,8 +60,8 @@ func (r Records) WriteTree(entries []TreeEntry) (ID, error) {
 	return r.Write(Tree, data)
 }
 
-// Encode returns the commit's bytes. We write every commit that is encoded here,
-// also those on a branch, so there is no other encoder.
+// Encode returns the commit's bytes. We write every commit that is encoded
+// here, also those on a branch, so there is no other encoder.
 func (c CommitData) Encode() ([]byte, error) {
 	e := &encoded{}
 	commit := gogit.Commit{Author: c.Author.signature(), Committer: c.Committer.signature(),

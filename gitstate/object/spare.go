@@ -15,11 +15,11 @@ import (
 )
 
 // A gc that prunes all unreachable objects, whatever their age, decides what is
-// reachable before it removes anything. An object that is written and gets its ref
-// in between is removed too. So every object that we write or rely on has a spare,
-// a hard link in objects/ralph/, which git does not read. The spare is removed
-// when no prune can be running any more. Until then a missing object is linked
-// back.
+// reachable before it removes anything. An object that is written and gets its
+// ref in between is removed too. So every object that we write or rely on has a
+// spare, a hard link in objects/ralph/, which git does not read. The spare is
+// removed when no prune can be running any more. Until then a missing object is
+// linked back.
 
 // tempPrefix begins the names of temporary object files. In objects/ git only
 // removes files with names of its own.
@@ -54,8 +54,8 @@ func (s *Store) name(id ID, tmp, to string) error {
 	return os.Rename(spare, to)
 }
 
-// link makes the object's own name. An existing file is kept unless it is empty,
-// as after a power cut.
+// link makes the object's own name. An existing file is kept unless it is
+// empty, as after a power cut.
 func (s *Store) link(spare, to string) error {
 	for try := 0; ; try++ {
 		err := os.Link(spare, to)

@@ -101,8 +101,8 @@ func (p *Partner) tryOut(ctx context.Context, seen Seen) error {
 	return p.compare(ctx, doubtful, aside)
 }
 
-// compare finds refs that one side began anew while the other continued the old history. It
-// looks only at what the other side lacks.
+// compare finds refs that one side began anew while the other continued the old
+// history. It looks only at what the other side lacks.
 func (p *Partner) compare(ctx context.Context, pairs []pair, env []string) error {
 	before := map[bool][]string{} // refs, by whether those from before are here
 	for _, x := range pairs {
@@ -135,8 +135,8 @@ func newest(of map[string]string) string {
 	return at
 }
 
-// since is the event id with which the local journal last began anew; "" = it never did. Older
-// evidence may contain the redacted text.
+// since is the event id with which the local journal last began anew; "" = it never
+// did. Older evidence may contain the redacted text.
 func (p *Partner) since(ctx context.Context) (string, error) {
 	tip, err := p.Journal.Tip(ctx)
 	if err != nil {
@@ -204,8 +204,8 @@ func (p *Partner) beginnings(ctx context.Context, ref string, tip object.ID) (ma
 	return found, nil
 }
 
-// anew finds the root commits in a range with which redact began a history anew, and their
-// times.
+// anew finds the root commits in a range with which redact began a history
+// anew, and their times.
 func (p *Partner) anew(ctx context.Context, env []string, of ...string) (map[string]string, error) {
 	args := append([]string{"rev-list", "--max-parents=0", "--format=%ct%n%B%x00"}, of...)
 	out, err := p.Repo.Git.RunWith(ctx, nil, env, args...)

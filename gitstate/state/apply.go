@@ -132,8 +132,8 @@ func (a *applier) init() {
 	a.learn(in.Knowledge)
 }
 
-// fork makes the state that of a new journal, without work in progress or pending
-// requests. Costs stay counted.
+// fork makes the state that of a new journal, without work in progress or
+// pending requests. Costs stay counted.
 func (a *applier) fork() {
 	in := a.e.Init
 	a.settle()

@@ -87,8 +87,8 @@ func (a *applier) readyStatus() Status {
 	return Ready
 }
 
-// AwaitsAnswer begins the reason of a task that is blocked by its agent's question. The
-// question's id and text follow.
+// AwaitsAnswer begins the reason of a task that is blocked by its agent's
+// question. The question's id and text follow.
 const AwaitsAnswer = "question "
 
 // AnswerTo is the answer to a question, by which the tasks that waited for it can be

@@ -88,9 +88,9 @@ func Changes(old, new State) Files {
 	return f
 }
 
-// unchangedTask compares two tasks, their memory first: a task copied with its plan has the
-// same bytes, with strings and lists at the same addresses. By fields alone, a long history of
-// a large plan takes minutes.
+// unchangedTask compares two tasks, their memory first: a task copied with its plan
+// has the same bytes, with strings and lists at the same addresses. By fields
+// alone, a long history of a large plan takes minutes.
 func unchangedTask(a, b *plan.Task) bool {
 	bytesOf := func(t *plan.Task) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(t)), unsafe.Sizeof(*t)) }
 	return bytes.Equal(bytesOf(a), bytesOf(b)) || reflect.DeepEqual(a, b)

@@ -100,9 +100,9 @@ type Init struct {
 	// Fork: the journal goes on, under an id of its own, from an entry of another
 	// one, which is the parent of this entry.
 	Fork *Origin `json:"fork,omitempty"`
-	// Redacted: the journal begins anew with State, which is the state at the entry Redacted
-	// without the redacted texts. State is written as payload files below event/state and
-	// shares its blobs with the tree.
+	// Redacted: the journal begins anew with State, which is the state at the entry
+	// Redacted without the redacted texts. State is written as payload files below
+	// event/state and shares its blobs with the tree.
 	Redacted string `json:"redacted,omitempty"`
 	State    *State `json:"-"`
 }
@@ -246,8 +246,8 @@ type CheckRun struct {
 	Problem string `json:"problem,omitempty"`
 	// Tail are the last lines of the output, for the live view; never stored.
 	Tail []string `json:"-"`
-	// Hidden: an agent may only learn that the check failed. Name and command are
-	// placeholders, and there is no output.
+	// Hidden: an agent may only learn that the check failed. Name and command
+	// are placeholders, and there is no output.
 	Hidden bool `json:"hidden,omitempty"`
 	// Skipped says why it was not run; Passed says nothing then.
 	Skipped string `json:"skipped,omitempty"`
@@ -291,8 +291,8 @@ type Result struct {
 	Commit   string `json:"commit,omitempty"`
 	Evidence string `json:"evidence,omitempty"`
 	Landed   bool   `json:"landed,omitempty"`
-	// Brought reports whether the commit was made on top of others' landed work. Its files are
-	// then written after it.
+	// Brought reports whether the commit was made on top of others' landed
+	// work. Its files are then written after it.
 	Brought bool `json:"brought,omitempty"`
 	// TestsReleased: a person allowed the task to change tests.
 	TestsReleased bool `json:"tests_released,omitempty"`
@@ -435,8 +435,8 @@ type Rewind struct {
 	Tasks    []plan.TaskID `json:"tasks,omitempty"`     // that are to be done again
 	LastKept *Kept         `json:"last_kept,omitempty"` // the newest kept commit of the branch, when there is no revert
 	NotFound []int         `json:"not_found,omitempty"` // iterations whose commits the branch does not have
-	// Told is what agents are told from here on. Entries of earlier versions have
-	// none and do not change it.
+	// Told is what agents are told from here on. Entries of earlier versions
+	// have none and do not change it.
 	Told *Told `json:"told,omitempty"`
 }
 

@@ -44,8 +44,8 @@ type Lines struct {
 	State        State  // of theirs
 	Base         State  // the newest state that both lines share
 	Events       []Event
-	// Known are ids of events that theirs has applied since then. Renamed are its new names of
-	// our ids.
+	// Known are ids of events that theirs has applied since then. Renamed are
+	// its new names of our ids.
 	Known   map[string]bool
 	Renamed map[string]string
 	Time    time.Time // of the newer tip
@@ -250,8 +250,8 @@ func (f *fitter) fit(before State, e Event) (again Event, left []Superseded, ren
 	return e, left, renamed
 }
 
-// plan fits a change of the plan. A new task of ours gets another id if theirs uses
-// that id for another task. Of a changed task, only the fields that we changed are
+// plan fits a change of the plan. Our new task gets another id if theirs uses that
+// id for another task. Of a changed task, only the fields that we changed are
 // taken.
 func (f *fitter) plan(before State, c *PlanChange, note func(id, reason string)) *PlanChange {
 	p := *c

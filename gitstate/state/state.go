@@ -150,8 +150,8 @@ type Run struct {
 	Pending []string `toml:"pending_amendments,omitempty"`
 	// PendingOf is how many amendments that handoff proposed.
 	PendingOf int `toml:"amendments_proposed,omitempty"`
-	// Proposed are amendments that name their origin: several workers may hand over before the
-	// first one's are judged.
+	// Proposed are amendments that name their origin: several workers may hand
+	// over before the first one's are judged.
 	Proposed []Proposed `toml:"proposed,omitempty"`
 	// Overrides are settings changed by `set` while the run continues.
 	Overrides map[string]string `toml:"overrides,omitempty"`

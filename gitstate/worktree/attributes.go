@@ -41,8 +41,8 @@ func (a *attributes) match(path string) bool {
 func (a *attributes) filtered(path string) bool { return matches(a.filters, path) }
 
 // shrinks reports whether git could only remove something from the file on its
-// way into the tree: carriage returns and expanded idents. Then a file as long as
-// its blob equals it.
+// way into the tree: carriage returns and expanded idents. Then a file as long
+// as its blob equals it.
 func (a *attributes) shrinks(path string) bool {
 	return !matches(a.opaque, path) && !matches(a.former, path)
 }

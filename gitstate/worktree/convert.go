@@ -24,8 +24,8 @@ import (
 
 // converter applies git's conversions (line ends, filters, encodings, ident) to
 // files. git itself computes the id of a file in the tree, by adding it to a
-// private copy of the index. The bytes on disk are recorded too, because a smudge
-// filter may not restore them.
+// private copy of the index. The bytes on disk are recorded too, because a
+// smudge filter may not restore them.
 type converter struct {
 	e       *Engine
 	lenient bool     // what git cannot convert goes to refused and is no error

@@ -9,8 +9,8 @@ import (
 	"git-ralph/gitstate/object"
 )
 
-// Flush makes the contents and names of those paths that are files permanent, so
-// that kept or restored files are on the disk before an entry says so.
+// Flush makes the contents and names of those paths that are files permanent,
+// so that kept or restored files are on the disk before an entry says so.
 func (e *Engine) Flush(paths []string) error {
 	var dirs []string
 	err := object.FlushFiles(e.repo.Root, len(paths), func(i int) (*os.File, error) {

@@ -113,9 +113,10 @@ func (d *linuxDisk) openat(at int, path string) (int, error) {
 	return cur, nil
 }
 
-// lstat uses the whole path, which saves opening folders that are known to be unchanged. A
-// leading component can be a link only if the tree changes right now. Then the result is of
-// another file and does not match the known one, so the file is opened, which refuses the link.
+// lstat uses the whole path, which saves opening folders that are known to be
+// unchanged. A leading component can be a link only if the tree changes right now.
+// Then the result is of another file and does not match the known one, so the file is
+// opened, which refuses the link.
 func (d *linuxDisk) lstat(dir, name string) (stat, error) {
 	if len(dir)+len(name) > pathChunk {
 		if name == "" {

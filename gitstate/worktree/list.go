@@ -36,8 +36,9 @@ func (s *scan) list(t *task) {
 		return
 	}
 	if self.perm&0o100 == 0 {
-		// Its names may be read, but nothing in it. That is as bad as an unreadable
-		// folder, unless we are root. An lstat of a name that does not exist tells.
+		// Its names may be read, but nothing in it. That is as bad as an
+		// unreadable folder, unless we are root. An lstat of a name that does not
+		// exist tells.
 		if _, err := dir.lstat(tempName()); permission(err) {
 			if s.purpose != forRestore || t.base.extra("") != nil || s.e.unlock(t.path) != nil {
 				s.unreadable(t, err)

@@ -109,8 +109,8 @@ func (r *restorer) searchIgnored(ignored []string, more func() bool, found func(
 	}
 }
 
-// sameThing reports whether path is what the checkpoint knows by its inode, and not a new file
-// with a reused inode.
+// sameThing reports whether path is what the checkpoint knows by its inode, and
+// not a new file with a reused inode.
 func (r *restorer) sameThing(path string, was file, mark object.ID) bool {
 	st, err := r.e.disk.lstat(path, "")
 	if err != nil || st.kind != was.kind || st.ino != was.ino {

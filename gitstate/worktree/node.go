@@ -80,8 +80,8 @@ func (f *file) setStat(st stat, started int64) {
 // again without its times showing it.
 const tick = 12_000_000
 
-// late reports whether times cannot prove that nothing changed after st was taken. It uses
-// ctime, which nobody can set, or mtime where there is none.
+// late reports whether times cannot prove that nothing changed after st was
+// taken. It uses ctime, which nobody can set, or mtime where there is none.
 func late(st stat, started int64) bool {
 	t := st.ctime
 	if t == 0 {

@@ -25,7 +25,8 @@ func (e *Engine) RestoreOn(ctx context.Context, c *Checkpoint, tip object.ID, ke
 	return e.restore(ctx, root, nil, what, keep)
 }
 
-// movedTo is the checkpoint with the changes between its tip and another commit.
+// movedTo is the checkpoint with the changes between its tip and another
+// commit.
 func (e *Engine) movedTo(c *Checkpoint, tip object.ID) (*node, error) {
 	changes, err := e.difference(c.Tip, tip)
 	if err != nil {
@@ -153,8 +154,8 @@ func forget(n *node, paths []string) *node {
 	return &out
 }
 
-// overlay is the target of a restore after the checks: the captured worktree with
-// the user's own files as at the checkpoint, without ignored files.
+// overlay is the target of a restore after the checks: the captured worktree
+// with the user's own files as at the checkpoint, without ignored files.
 func overlay(cp, after *node) *node {
 	if cp == after {
 		return after

@@ -22,9 +22,9 @@ type Keeper struct {
 	Known *Capture
 	// Event names the folder in Options.Aside.
 	Event string
-	// Save is called once, before anything is touched, with what was written to the
-	// object store. When it returns, that must be reachable. nil = move everything
-	// aside.
+	// Save is called once, before anything is touched, with what was written to
+	// the object store. When it returns, that must be reachable. nil = move
+	// everything aside.
 	Save func([]Saved) error
 }
 
@@ -269,8 +269,8 @@ func (e *Engine) takeAside(d folder, name, path, event string) (string, error) {
 }
 
 // Bring restores saved contents to their paths. A file that is there now is
-// moved aside and named in Report.Saved. A path that already has the contents is
-// left alone.
+// moved aside and named in Report.Saved. A path that already has the contents
+// is left alone.
 func (e *Engine) Bring(ctx context.Context, list []Saved, event string) (Report, error) {
 	r := &restorer{e: e, ctx: ctx, locked: map[string]uint32{}, keep: Keeper{Event: event}}
 	made := map[string]bool{}

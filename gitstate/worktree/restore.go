@@ -19,8 +19,8 @@ type Report struct {
 	Folders  []string // folders made again, or given their mode back
 	Kept     []string // new folders that stay because ignored files are in them
 	Aside    []string // repositories that appeared and were moved to Options.Aside, as names there
-	// repositories that appeared and were left in place, other repositories that changed, and what was too large to be
-	// kept and has changed
+	// repositories that appeared and were left in place, other repositories
+	// that changed, and what was too large to be kept and has changed
 	Left []string
 	// things without a copy that are gone: large files, special files, other repositories
 	Gone     []string
@@ -68,10 +68,10 @@ func (r *RestoreError) Unwrap() []error {
 
 // Restore restores the worktree to the checkpoint, byte for byte: contents,
 // kinds, all permission bits, folders, and the checkpoint's ignored files. It
-// removes new things that the checkpoint's rules do not ignore. It does not touch
-// the user's index. A second scan verifies the result; a remaining difference is
-// a failure. Restore continues after failures and reports all of them in a
-// *RestoreError.
+// removes new things that the checkpoint's rules do not ignore. It does not
+// touch the user's index. A second scan verifies the result; a remaining
+// difference is a failure. Restore continues after failures and reports all of
+// them in a *RestoreError.
 func (e *Engine) Restore(ctx context.Context, c *Checkpoint, keep ...Keeper) (Report, error) {
 	return e.restore(ctx, c.root, nil, "restore the checkpoint", keep)
 }
@@ -136,8 +136,8 @@ func (r *restorer) tell() {
 	say("new folders stay because ignored files are in them: %s", p.Kept)
 }
 
-// adopt gives a verified snapshot the target's ids: a restore scan compares bytes
-// and does not know the ids in the tree.
+// adopt gives a verified snapshot the target's ids: a restore scan compares
+// bytes and does not know the ids in the tree.
 func (e *Engine) adopt(target, now *node) *node {
 	if target == now || target == nil {
 		return now
@@ -352,9 +352,9 @@ func (r *restorer) compare(target, now *node) {
 	}
 }
 
-// owns reports whether a name of the checkpoint existed without a copy, so that we
-// must not remove what is there now. This excludes a FIFO, socket or device: what
-// replaced it is new.
+// owns reports whether a name of the checkpoint existed without a copy, so that
+// we must not remove what is there now. This excludes a FIFO, socket or device:
+// what replaced it is new.
 func (n *node) owns(name string) bool {
 	x := n.extra(name)
 	return x != nil && x.what != extraSpecial
@@ -436,8 +436,8 @@ func (r *restorer) compareExtra(p string, n, t *extra, inTheWay position) {
 	case n.what == extraIgnored && inTheWay == outOfTheWay:
 	case t != nil && t.what == n.what && t.kind == n.kind:
 	case n.kind == kindDir:
-		// An ignored folder in place of a file of the checkpoint, or a name that
-		// git refuses: its contents are unknown.
+		// An ignored folder in place of a file of the checkpoint, or a name
+		// that git refuses: its contents are unknown.
 		r.removes = append(r.removes, removal{path: p, dir: true})
 	default:
 		// A FIFO, socket or device has no contents; of all else nothing is known.

@@ -8,8 +8,8 @@ import (
 // Seen is how a file or folder was when it was looked at.
 type Seen struct{ key indexKey }
 
-// See records a file or folder. Call it before you read: the next See notices changes in
-// between.
+// See records a file or folder. Call it before you read: the next See notices
+// changes in between.
 func See(path string) (Seen, error) {
 	fi, err := os.Lstat(path)
 	if err != nil {

@@ -26,11 +26,13 @@ func (c *IndexConflict) Error() string {
 	return fmt.Sprintf("the index has %s at %q, which is neither the old nor the new state", c.Have.ID, c.Path)
 }
 
-// UpdateIndex writes the user's index into lock (the caller's open, empty index.lock) and flushes it. Only paths
-// that differ between the trees (or commits) from and to are set to their new side. It does not rename. Flags of
-// entries survive. If an entry is neither the old nor the new side, it returns an *IndexConflict and writes
-// nothing. It sets the stat data of a path only if its file matches the entry, so that git status is clean for it
-// and never wrong.
+// UpdateIndex writes the user's index into lock (the caller's open, empty
+// index.lock) and flushes it. Only paths that differ between the trees (or
+// commits) from and to are set to their new side. It does not rename. Flags of
+// entries survive. If an entry is neither the old nor the new side, it returns
+// an *IndexConflict and writes nothing. It sets the stat data of a path only if
+// its file matches the entry, so that git status is clean for it and never
+// wrong.
 func (e *Engine) UpdateIndex(ctx context.Context, lock *os.File, from, to object.ID) error {
 	changes, err := e.difference(from, to)
 	if err == nil {
@@ -79,9 +81,9 @@ func (e *Engine) treeOf(id object.ID) (object.ID, error) {
 	return c.Tree, err
 }
 
-// RepairIndex is UpdateIndex after a crash. It sets the paths whose entry is the
-// old side and whose file is the new one, and returns them. All others stay.
-// When it returns none, lock is empty and must be removed, not renamed.
+// RepairIndex is UpdateIndex after a crash. It sets the paths whose entry is
+// the old side and whose file is the new one, and returns them. All others
+// stay. When it returns none, lock is empty and must be removed, not renamed.
 func (e *Engine) RepairIndex(ctx context.Context, lock *os.File, from, to object.ID) ([]string, error) {
 	changes, err := e.difference(from, to)
 	var set []string

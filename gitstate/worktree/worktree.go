@@ -47,8 +47,8 @@ type Options struct {
 	// checkpoint and stay as they are.
 	Outputs []string
 	Workers int // goroutines of a scan; 0 = one a processor, at most 8
-	// folder for contents that Restore removes and that are in no object; "" = repositories that
-	// the agent made are left and named, the rest is removed
+	// folder for contents that Restore removes and that are in no object; "" =
+	// repositories that the agent made are left and named, the rest is removed
 	Aside    string
 	Fail     func(step string)
 	portable bool // tests: os.Root instead of the system calls of Linux

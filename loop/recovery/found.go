@@ -215,8 +215,8 @@ func (r *Record) tellRestored(rep worktree.Report) (notices []string) {
 	return notices
 }
 
-// These begin notices that name one path. told drops the IgnoredChanged notices of
-// paths that a restore has changed back.
+// These begin notices that name one path. told drops the IgnoredChanged notices
+// of paths that a restore has changed back.
 const (
 	movedAside      = "moved aside, as there is no other copy: "
 	repositoryAside = "a repository that appeared was moved aside: "
@@ -291,8 +291,8 @@ func SomeOf(paths []string, named int) string {
 	return strings.Join(paths, ", ")
 }
 
-// Told is what the stages have to tell people. A file that a restore changed back is named only
-// once. after is what the attempt left.
+// Told is what the stages have to tell people. A file that a restore changed back
+// is named only once. after is what the attempt left.
 func (r *Record) Told(notices []string, after *worktree.Capture) []string {
 	back := slices.Compact(slices.Sorted(slices.Values(r.back)))
 	// What was there changed is in back; the rest of these was gone or had another mode.
@@ -383,8 +383,8 @@ func (r *Record) RestorePaths(paths []string, after *worktree.Capture) (notices 
 	return r.tellRestored(rep), err
 }
 
-// MakeWay restores paths to the checkpoint after the evidence was written. Changes that
-// somebody made since then are moved aside.
+// MakeWay restores paths to the checkpoint after the evidence was written.
+// Changes that somebody made since then are moved aside.
 func (r *Record) MakeWay(paths []string, after *worktree.Capture) (notices []string, err error) {
 	rep, err := r.Engine.PutBack(context.Background(), r.Before, paths, worktree.Keeper{Known: after, Event: r.Event})
 	return r.tellRestored(rep), err

@@ -30,9 +30,9 @@ type deadRun struct {
 // processDied says in the journal how it ended.
 const processDied = "the process died"
 
-// interrupted ends an iteration whose process died, with or without a claim. It first stores
-// what is in the worktree. It restores the checkpoint only if nobody has moved HEAD, the branch
-// or the index since.
+// interrupted ends an iteration whose process died, with or without a claim. It first
+// stores what is in the worktree. It restores the checkpoint only if nobody has moved
+// HEAD, the branch or the index since.
 func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Current, claim string) error {
 	if killed, err := proc.SweepEvent(cur.EventID); err != nil {
 		return fmt.Errorf("end the processes of the dead run: %w", err)
@@ -87,8 +87,8 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 	return nil
 }
 
-// open reads the checkpoint, and what an earlier restore of this iteration removed and its
-// evidence does not hold yet.
+// open reads the checkpoint, and what an earlier restore of this iteration
+// removed and its evidence does not hold yet.
 func (d *deadRun) open(ctx context.Context) (err error) {
 	if d.cur.Start.Tip != "" {
 		if d.tip, err = object.ParseID(d.cur.Start.Tip); err != nil {

@@ -16,8 +16,8 @@ import (
 
 // Prune removes old evidence. It keeps the newest keep refs of the journal, and
 // those of rejected attempts of unfinished tasks. The journal's entries of an
-// iteration stay unless they are redacted. Evidence from before a redaction belongs
-// to no entry any more, so only its age counts. keep <= 0 = keep all.
+// iteration stay unless they are redacted. Evidence from before a redaction
+// belongs to no entry any more, so only its age counts. keep <= 0 = keep all.
 func Prune(repo *gitstate.Repo, j *journal.Journal, keep int) error {
 	drop, err := Prunable(repo, j, keep)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package recovery owns what lets an iteration be undone and survive the death of its process:
-// its record (checkpoint, evidence, what restores found), the end of iterations whose process
-// died, and rewinding, following, pruning and redacting by that record. It stores the
-// checkpoint under refs/ralph/local, evidence as one commit an iteration, and the notes of kept
-// commits.
+// Package recovery owns what lets an iteration be undone and survive the death of its
+// process: its record (checkpoint, evidence, what restores found), the end of iterations
+// whose process died, and rewinding, following, pruning and redacting by that record. It
+// stores the checkpoint under refs/ralph/local, evidence as one commit an iteration, and the
+// notes of kept commits.
 package recovery
 
 import (
@@ -154,8 +154,8 @@ func (r *Record) Write(tip, attempt, commit object.ID) (object.ID, error) {
 	for path, data := range r.evidence {
 		// Evidence may be shared, and nobody reads ten megabytes for a password.
 		if len(data) > 1<<20 {
-			// The buffers that a large recording has outgrown are as big as the copies made
-			// now.
+			// The buffers that a large recording has outgrown are as big as the
+			// copies made now.
 			runtime.GC()
 		}
 		text := notes.Redact(string(data))

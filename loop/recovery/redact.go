@@ -45,8 +45,9 @@ type Redaction struct {
 	Pushed []string `json:"pushed"`
 	// Aside are files of the user's that were moved aside and are left as they are.
 	Aside []string `json:"aside"`
-	// Objects counts old unreachable objects with a match: how many there are, and after Apply
-	// how many were removed. Packed is how many lie in packs that git may not rewrite.
+	// Objects counts old unreachable objects with a match: how many there are, and
+	// after Apply how many were removed. Packed is how many lie in packs that git may
+	// not rewrite.
 	Objects int `json:"objects_removed"`
 	Packed  int `json:"objects_packed"`
 }

@@ -14,9 +14,9 @@ import (
 	"git-ralph/gitstate/state"
 )
 
-// unended is the start of an iteration whose process died and that no claim names any more:
-// before its end was recorded, its task was skipped, removed or taken over by another machine.
-// Its checkpoint still exists.
+// unended is the start of an iteration whose process died and that no claim names any
+// more: before its end was recorded, its task was skipped, removed or taken over by
+// another machine. Its checkpoint still exists.
 type unended struct {
 	state.Current
 	under string // the claim that is gone
@@ -71,8 +71,8 @@ func findUnended(ctx context.Context, j *journal.Journal, s state.State) ([]unen
 	return out, err
 }
 
-// endUnended ends the unended iterations of this worktree and of removed ones. It returns the
-// others, which the recovery of their worktree ends.
+// endUnended ends the unended iterations of this worktree and of removed ones.
+// It returns the others, which the recovery of their worktree ends.
 func (r *Recovery) endUnended(ctx context.Context, s state.State) (left []string, err error) {
 	list, err := findUnended(ctx, r.Journal, s)
 	if err != nil {
@@ -89,8 +89,8 @@ func (r *Recovery) endUnended(ctx context.Context, s state.State) (left []string
 	return left, nil
 }
 
-// needed reports whether an iteration's checkpoint is needed: it is in work, or the user still
-// has to decide about its worktree.
+// needed reports whether an iteration's checkpoint is needed: it is in work, or
+// the user still has to decide about its worktree.
 func needed(s state.State, event string) bool {
 	return s.Run.Untouched == event ||
 		slices.ContainsFunc(s.InWork(), func(c state.Current) bool { return c.EventID == event })

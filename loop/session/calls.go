@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// CallWatch knows which files an agent's tool calls can have changed: files that a
-// call names, and files that changed during a call that may change anything, such
-// as a shell command.
+// CallWatch knows which files an agent's tool calls can have changed: files that
+// a call names, and files that changed during a call that may change anything,
+// such as a shell command.
 type CallWatch struct {
 	seen  bool // the driver tells of tool calls
 	named map[string]bool

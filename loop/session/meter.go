@@ -237,8 +237,8 @@ func (m *meter) note() {
 	}
 }
 
-// end writes the last note. Nothing is written afterwards, because the journal then
-// has what the iteration used.
+// end writes the last note. Nothing is written afterwards, because the journal
+// then has what the iteration used.
 func (m *meter) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -62,10 +62,10 @@ type Sandbox interface {
 // inside. It is called when no process of the agent is left.
 type LoginKeeper interface{ KeepLogin() error }
 
-// Sandboxed lets f start processes in the sandbox, as a process group marked with the id of an
-// event. When it returns, all of them have ended. Without a run folder in use they get one of
-// their own. All this is set up with the first process: most iterations have no steps, and even
-// a vain search of the process table takes time.
+// Sandboxed lets f start processes in the sandbox, as a process group marked with
+// the id of an event. When it returns, all of them have ended. Without a run folder
+// in use they get one of their own. All this is set up with the first process: most
+// iterations have no steps, and even a vain search of the process table takes time.
 func (h *Host) Sandboxed(id string, use Use, f func(Starter) error) error {
 	b := &box{host: h, id: id, use: use}
 	err := f(b.start)

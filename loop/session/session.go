@@ -235,8 +235,8 @@ func Stopped(r Result, cause error) Result {
 	return r
 }
 
-// finalize replaces a driver's result when we stopped the client or it exceeded a resource
-// limit, and fills in what it did not report. The warning is for people.
+// finalize replaces a driver's result when we stopped the client or it exceeded a
+// resource limit, and fills in what it did not report. The warning is for people.
 func (ss *Session) finalize(r Result, cause error, m *meter) (_ Result, warning string) {
 	r = Stopped(r, cause)
 	if limit := ss.clients.limit(); limit != "" && cause == nil {

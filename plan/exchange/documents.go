@@ -130,8 +130,8 @@ func onLine(n located.Node, line int) located.Node {
 	return n
 }
 
-// table reads rows. The columns are separated by that one of , ; and tab which is most frequent
-// in the head. A quoted cell may span lines.
+// table reads rows. The columns are separated by that one of , ; and tab which
+// is most frequent in the head. A quoted cell may span lines.
 type table struct {
 	rest  string
 	comma byte

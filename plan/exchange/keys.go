@@ -373,9 +373,9 @@ func (im *importer) pickTag(o *located.Object) *located.Object {
 }
 
 // withSubtasks reads one task and its subtasks, which become tasks with dotted
-// ids. A subtask also waits on its parent's dependencies. The parent waits on its
-// subtasks and then checks that they make a whole. siblings are the ids of the
-// subtasks of one parent.
+// ids. A subtask also waits on its parent's dependencies. The parent waits on
+// its subtasks and then checks that they make a whole. siblings are the ids of
+// the subtasks of one parent.
 func (im *importer) withSubtasks(line int, o *located.Object, parent *plan.Task, siblings map[string]bool) plan.TaskID {
 	var subs []located.Node
 	own := *o

@@ -12,8 +12,8 @@ import (
 
 // A Markdown file is also a work list if its sections are headed "Task 1: …" and
 // have fields; boxes in them are then criteria. Without boxes it may be a table
-// with a column of states, or bullets of which some are ticked off. Only items with
-// a state are read; prose stays prose.
+// with a column of states, or bullets of which some are ticked off. Only items
+// with a state are read; prose stays prose.
 
 // sections reads a file without boxes; false when it is no work list.
 func (im *importer) sections(words string) bool {
@@ -97,9 +97,9 @@ type section struct {
 	field     bool // a state or a dependency follows
 }
 
-// headedTasks reads sections that are tasks. Named sections are tasks if half of them have a
-// field or they are counted from one. Other sections need a state. Headings alone are not
-// enough: a guide also has numbered steps.
+// headedTasks reads sections that are tasks. Named sections are tasks if half of
+// them have a field or they are counted from one. Other sections need a state.
+// Headings alone are not enough: a guide also has numbered steps.
 func (im *importer) headedTasks(lines []string) bool {
 	all := headings(lines)
 	var named, stated []section
@@ -404,9 +404,9 @@ func (im *importer) tickedBullets(lines []string) bool {
 	return true
 }
 
-// tickedList reports whether items are a work list: some are open, and some are struck out or
-// ticked behind, or ticks and open marks are in front. Lists of features, and of dos and
-// don'ts, are not.
+// tickedList reports whether items are a work list: some are open, and some are
+// struck out or ticked behind, or ticks and open marks are in front. Lists of
+// features, and of dos and don'ts, are not.
 func tickedList(items []string) bool {
 	ticked, open, sign := false, false, false
 	for _, item := range items {

@@ -12,8 +12,8 @@ import (
 	"git-ralph/plan/located"
 )
 
-// stateTable holds other names for states; blanks, "-" and "_" do not count. "review" and
-// "cancelled" are not states of our tasks.
+// stateTable holds other names for states; blanks, "-" and "_" do not count.
+// "review" and "cancelled" are not states of our tasks.
 var stateTable = map[string]string{
 	string(plan.Pending): "pending, todo, open, opened, ready, backlog, not started, not done, new, planned, queued, " +
 		"to be done, none, false, no, incomplete, draft, proposed, approved, accepted, triage, unstarted, " +
@@ -74,8 +74,8 @@ func statusWord(s string) (plan.Status, bool) {
 	return plan.Pending, known
 }
 
-// tracker reports whether the file is a tracker's export, whose states and links
-// refer to more than the file has.
+// tracker reports whether the file is a tracker's export, whose states and
+// links refer to more than the file has.
 func (im *importer) tracker() bool {
 	return im.format == FormatIssues || im.syntax == syntaxCSV || im.syntax == syntaxXML
 }

@@ -14,8 +14,8 @@ import (
 var idKeys = []string{"id", "key", "identifier", "taskid", "issuekey", "issueid", "storyid", "featureid", "stepid",
 	"ticket", "ref", "number", "nr", "no", "#", "uuid", "uid", "gid"}
 
-// idKey is the key of an object's id, "id" when it has none. Trackers have one id for people
-// and one of their own.
+// idKey is the key of an object's id, "id" when it has none. Trackers have one
+// id for people and one of their own.
 func (im *importer) idKey(o *located.Object) string {
 	first := idKeys
 	switch {

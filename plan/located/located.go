@@ -247,8 +247,8 @@ func fromTOML(v any, path string, line int, lines map[string]int) Node {
 	case time.Time:
 		n.Value = v.UTC()
 	case toml.LocalDateTime:
-		// No zone was written. UTC, because with the reader's zone one file would
-		// mean different times.
+		// No zone was written. UTC, because with the reader's zone one file
+		// would mean different times.
 		n.Value = v.AsTime(time.UTC)
 	case toml.LocalDate:
 		n.Value = v.AsTime(time.UTC)

@@ -240,8 +240,8 @@ func (p *yamlParser) ended(column int) {
 
 // plain joins the lines of a text without quotation marks.
 func (p *yamlParser) plain(parent, column int) string {
-	// Allow a colon in the first line, although others are strict: its meaning is clear, and
-	// people write "title: Fix: the parser".
+	// Allow a colon in the first line, although others are strict: its meaning
+	// is clear, and people write "title: Fix: the parser".
 	first, comment := cutComment(p.lines[p.at][column:])
 	var words strings.Builder
 	words.WriteString(first)
