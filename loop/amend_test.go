@@ -8,8 +8,8 @@ import (
 	"git-ralph/plan"
 )
 
-// TestAmendmentOfItsOwnTask: an amendment is judged as one of the task whose iteration
-// proposed it, whatever another worker has begun since.
+// TestAmendmentOfItsOwnTask: an amendment belongs to the task whose iteration proposed
+// it, whatever another worker has begun since.
 func TestAmendmentOfItsOwnTask(t *testing.T) {
 	s := state.State{Plan: plan.Plan{Tasks: []plan.Task{
 		{ID: "A", Title: "a", Description: "first", Status: plan.Done},

@@ -22,8 +22,7 @@ import (
 
 type died struct{ step string }
 
-// dies does something that ends at the n-th time of a step; it reports whether
-// the step came.
+// dies runs f, which dies at a step. It reports whether f reached the step.
 func (r *rig) dies(step string, f func() error) (there bool) {
 	r.t.Helper()
 	r.Fail = func(s string) {
@@ -68,8 +67,8 @@ func redOnce(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) se
 	return completed()
 }
 
-// TestDiedAtEveryStep: a process that dies at any step of a kept iteration, of a
-// rejected one, or of the recovery, leaves what the next run finishes.
+// TestDiedAtEveryStep: a process dies at any step of a kept iteration, of a
+// rejected one, or of the recovery. The next run finishes the work.
 func TestDiedAtEveryStep(t *testing.T) {
 	t.Parallel()
 	for _, step := range long.Sample(t, slices.Concat(Steps, recovery.RecoverySteps), 4) {
@@ -81,7 +80,7 @@ func TestDiedAtEveryStep(t *testing.T) {
 			r := newRig(t, redOnce, plan.Task{ID: "A"})
 			run := func() error { _, err := r.Run(context.Background(), RunOptions{Build: true}); return err }
 			there := r.dies(step, run)
-			if !there { // a recovery takes it, after the loop has died
+			if !there { // a step of the recovery, after the loop died
 				r = newRig(t, redOnce, plan.Task{ID: "A"})
 				r.dies("iteration:agent-ended", run)
 				there = r.dies(step, func() error { return r.recovery().Run(context.Background()) })
@@ -146,8 +145,8 @@ func TestDiedAndMovedSince(t *testing.T) {
 	}
 }
 
-// keptHalf is a rig whose process died in its only keep after the journal had
-// moved: branch and index are behind it.
+// keptHalf is a rig whose process died in its only keep after moving the
+// journal. Branch and index are still behind.
 func keptHalf(t *testing.T) *rig {
 	r := newRig(t, redOnce, plan.Task{ID: "A"})
 	r.run(RunOptions{Build: true})
@@ -170,7 +169,7 @@ func keptHalf(t *testing.T) *rig {
 	return r
 }
 
-// TestDiedAfterTheCommitPoint: a keep whose journal has moved is finished.
+// TestDiedAfterTheCommitPoint: if the journal was moved, the keep is finished.
 func TestDiedAfterTheCommitPoint(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"", "recover:index", "recover:note"} {
@@ -193,8 +192,8 @@ func TestDiedAfterTheCommitPoint(t *testing.T) {
 	}
 }
 
-// TestDiedAndDiverged: a branch that is neither before nor after the kept commit
-// is a person's to decide about.
+// TestDiedAndDiverged: if the branch is neither before nor after the kept
+// commit, a person has to decide.
 func TestDiedAndDiverged(t *testing.T) {
 	t.Parallel()
 	r := keptHalf(t)

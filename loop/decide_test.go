@@ -174,8 +174,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestDecideWhileOthersAreWaitedFor: a task that can be worked on comes before whoever
-// is waited for, a machine before a person.
+// TestDecideWhileOthersAreWaitedFor: a runnable task comes before any wait, and a wait
+// for a machine before one for a person.
 func TestDecideWhileOthersAreWaitedFor(t *testing.T) {
 	asked := task("B", plan.Blocked)
 	asked.BlockedBy = []string{state.AwaitsAnswer + "Q1: which?"}

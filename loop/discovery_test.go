@@ -13,7 +13,7 @@ import (
 	"git-ralph/loop/session"
 )
 
-// asking is a loop of which nothing but its journal is used.
+// asking is a loop of which only the journal is used.
 func asking(t *testing.T) *Loop {
 	t.Helper()
 	r := repo.New(t, nil)
@@ -52,7 +52,7 @@ func TestAsk(t *testing.T) {
 		t.Fatalf("%v: %+v", err, s.Questions)
 	}
 
-	// The same question of a later run is the same question.
+	// A question that is asked again is the same question.
 	l.Answer = func(context.Context, state.Question) (string, bool) { return "blue", true }
 	if text, ok := l.ask(ctx, state.Question{Text: " which colour? "}); !ok || text != "blue" {
 		t.Errorf("the person said blue: %q", text)
@@ -83,7 +83,7 @@ func TestAsk(t *testing.T) {
 	}
 	<-ended // the terminal is not asked any more
 
-	// A run that ends takes its question along.
+	// When a run ends, its question stays open.
 	run, stop := context.WithCancel(ctx)
 	l.Answer = func(ctx context.Context, q state.Question) (string, bool) {
 		stop()

@@ -14,7 +14,7 @@ import (
 	"git-ralph/plan"
 )
 
-// TestFork: a branch of its own from what was known after an iteration.
+// TestFork: a new branch starts from the state after an iteration.
 func TestFork(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -53,7 +53,7 @@ func (r *rig) rewinder() *recovery.Rewinder {
 	return &recovery.Rewinder{Repo: r.Repo, Journal: r.Journal, Engine: r.Engine, Log: r.log}
 }
 
-// TestRewindAround: commits of people stay where their lines do not meet.
+// TestRewindAround: people's commits stay if they changed other lines.
 func TestRewindAround(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -119,8 +119,8 @@ func TestRewindAsked(t *testing.T) {
 	}
 }
 
-// TestResetOfAPlan: the specs are removed by a commit, and none is needed
-// where there are none.
+// TestResetOfAPlan: a commit removes the specs. Without specs no commit is
+// needed.
 func TestResetOfAPlan(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -148,8 +148,8 @@ func TestResetOfAPlan(t *testing.T) {
 	}
 }
 
-// TestRewindTwice: what was taken back is not taken back again, and a step that
-// was not the last of its task is forgotten with it.
+// TestRewindTwice: rewound work is not rewound again, and a partial step of a
+// task is forgotten with it.
 func TestRewindTwice(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -41,17 +41,17 @@ func TestWeighRemote(t *testing.T) {
 	}
 }
 
-// server plays a hosting service: what its checks say of each commit in turn.
+// server plays a hosting service with the checks of each pushed commit.
 type server struct {
 	r      *rig
 	none   bool // no pull request is open
 	at     string
 	pushed []string
 	looks  int
-	// checks are what it says about the commit that it stands at.
+	// checks returns the check results of its current commit.
 	checks func(s *server) ([]RemoteCheck, error)
 	refuse error
-	// hang reports whether it has hung in a look until ctx ended; nil = it does not.
+	// hang may block a look until ctx ends and says so; nil = it does not.
 	hang func(ctx context.Context) bool
 }
 
@@ -84,7 +84,7 @@ func checked(name string, is RemoteState) []RemoteCheck {
 	return []RemoteCheck{{Name: name, State: is}}
 }
 
-// behind puts a server behind a loop over tasks that are all done well.
+// behind makes a loop with a server as gate and an agent that succeeds.
 func behind(t *testing.T, checks func(s *server) ([]RemoteCheck, error), tasks ...plan.Task) (*server, *[]string) {
 	t.Helper()
 	prompts := &[]string{}
@@ -218,7 +218,7 @@ func TestGateLetsAPersonIn(t *testing.T) {
 	}
 }
 
-// A green that has just been reported may lack checks that come a moment later.
+// Right after a green result, more checks may still appear.
 func TestGreenHasToStand(t *testing.T) {
 	s, _ := behind(t, func(s *server) ([]RemoteCheck, error) {
 		list := checked("build", RemoteGreen)

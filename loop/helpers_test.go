@@ -17,8 +17,8 @@ import (
 	"git-ralph/plan"
 )
 
-// TestIndexer: what the indexer records is taken as a whole, and that it failed
-// is said and costs nothing.
+// TestIndexer: the indexer's records are taken as a whole. A failure is
+// reported and costs nothing.
 func TestIndexer(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -62,7 +62,7 @@ func TestIndexer(t *testing.T) {
 	}
 }
 
-// TestOnLimit: what becomes of a run whose provider takes no requests.
+// TestOnLimit: a provider refuses all requests of a run.
 func TestOnLimit(t *testing.T) {
 	t.Parallel()
 	limited := func(*rig, session.Request, *box, func(session.AgentEvent)) session.Result {
@@ -112,8 +112,8 @@ func TestPersonIsWanted(t *testing.T) {
 	}
 }
 
-// TestTaskIsSkippedMeanwhile: a task that a person skips while an agent works on
-// it is left, and its work is not committed.
+// TestTaskIsSkippedMeanwhile: a person skips a task while an agent works on it.
+// Its work is not committed.
 func TestTaskIsSkippedMeanwhile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
@@ -134,8 +134,8 @@ func TestTaskIsSkippedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestCheckoutEnv: what leads into the worktree leads into the checkout, as far
-// as something is there that no commit brought.
+// TestCheckoutEnv: paths into the worktree become paths into the checkout if
+// they exist there and are not part of the commit.
 func TestCheckoutEnv(t *testing.T) {
 	t.Parallel()
 	root, dir, outside := t.TempDir(), t.TempDir(), t.TempDir()
@@ -170,8 +170,8 @@ func TestCheckoutEnv(t *testing.T) {
 	}
 }
 
-// TestRunsInACircle: failures open the breaker for a while, a task that nothing
-// comes of is blocked, and settings that a person changed meanwhile hold.
+// TestRunsInACircle: failures open the breaker for a while, and a task without
+// progress is blocked.
 func TestRunsInACircle(t *testing.T) {
 	t.Parallel()
 	red := func(r *rig, req session.Request, b *box, tell func(session.AgentEvent)) session.Result {

@@ -107,7 +107,7 @@ func TestClimb(t *testing.T) {
 	}
 }
 
-// worked is what a session was given.
+// worked is the input of a session.
 type worked struct {
 	Role          session.Role
 	Model, Effort string
@@ -151,7 +151,7 @@ func TestPromptOfARung(t *testing.T) {
 	}
 }
 
-// TestLadder climbs a rung at each rejected attempt and records what each one was.
+// TestLadder climbs a rung at each rejected attempt and records each rung.
 func TestLadder(t *testing.T) {
 	var got []worked
 	n := 0
@@ -189,8 +189,8 @@ func TestLadder(t *testing.T) {
 	}
 }
 
-// TestBestOfTwo: the checks choose between two tries of one attempt; what both
-// did is in the evidence, and the first leaves nothing in the worktree.
+// TestBestOfTwo: the checks choose between two tries of one attempt. The
+// evidence has both, and the first leaves nothing in the worktree.
 func TestBestOfTwo(t *testing.T) {
 	for _, c := range []struct {
 		why    string

@@ -50,14 +50,14 @@ func (r *rig) follower(l *rig) *recovery.Follower {
 		Fail: func(step string) { l.fail(step) }}
 }
 
-// writes does each task by a file of its name.
+// writes writes a file named after each task.
 func writes(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 	r.write(req.TaskID+".txt", req.TaskID+"\n")
 	b.done(req)
 	return completed()
 }
 
-// TestLand: the work of a linked worktree comes over, or it is said why not.
+// TestLand: the work of a linked worktree lands, or the refusal says why not.
 func TestLand(t *testing.T) {
 	t.Parallel()
 	commit := func(r *rig, file, text string) {
@@ -181,8 +181,8 @@ func TestLandDeclined(t *testing.T) {
 	}
 }
 
-// TestFollow: a linked worktree goes along with its branch, and a crash at any
-// step is finished by the next run.
+// TestFollow: a linked worktree follows its branch. After a crash at any step
+// the next run finishes it.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	for _, step := range append([]string{""}, recovery.FollowSteps...) {
@@ -213,7 +213,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowStays: what needs a person is said, and nothing is moved.
+// TestFollowStays: where a person has to act, it says so and moves nothing.
 func TestFollowStays(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

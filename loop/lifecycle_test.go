@@ -183,8 +183,8 @@ func TestUnmetTasks(t *testing.T) {
 	for _, x := range unmetTasks(rep, p) {
 		got = append(got, string(x.ID)+" "+x.Title+" "+x.Spec+" "+strings.Join(x.Verify, ","))
 	}
-	// What is done and fails again is a new task; what is unfinished, or was
-	// skipped by a person, is not added twice.
+	// A done task that fails again becomes a new task. An unfinished or skipped
+	// task is not added twice.
 	if d := cmp.Diff([]string{"T-004 make the checks pass in a fresh checkout: test  test", "T-005 missing specs/a.md "},
 		got); d != "" {
 		t.Error(d)
@@ -236,7 +236,7 @@ func TestJudgeCriterion(t *testing.T) {
 	}
 }
 
-// A file that an agent wrote for the judge says of the work what the criterion says.
+// An agent may write a file for the judge that only repeats the criterion.
 func TestRepeatsCriterion(t *testing.T) {
 	const criterion = "Add adds two numbers."
 	for quote, want := range map[string]bool{

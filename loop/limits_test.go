@@ -14,8 +14,8 @@ import (
 	"git-ralph/plan"
 )
 
-// TestLimitsOfAProvider: what agent.on_limit makes of a limit. No attempt is spent, the same
-// task goes on, and who works on it is what the settings say.
+// TestLimitsOfAProvider: how agent.on_limit handles a limit. No attempt is spent, the same
+// task goes on, and the settings choose the client and model.
 func TestLimitsOfAProvider(t *testing.T) {
 	for _, c := range long.Sample(t, []struct {
 		why, on, model string

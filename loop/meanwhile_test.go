@@ -29,7 +29,7 @@ func (p *besideProver) Prove(ctx context.Context, req ProofRequest) (ProofReport
 }
 
 // TestMeanwhile: what a person does to git while the agent works behind a
-// boundary is the person's. The work goes on top of it, or is kept beside it.
+// boundary belongs to the person. The work goes on top or is kept beside it.
 func TestMeanwhile(t *testing.T) {
 	t.Parallel()
 	commit := func(file, text string) func(r *rig) {
@@ -109,7 +109,7 @@ func TestMeanwhile(t *testing.T) {
 		}, true, "namespaces", "keep", "", "not landed: the task was changed meanwhile"},
 		{"a lock that nobody holds", func(r *rig) {
 			r.write(".git/refs/heads/main.lock", "")
-			old := time.Now().Add(-time.Minute) // a younger one may be that of a program we cannot know
+			old := time.Now().Add(-time.Minute) // a younger one may belong to an unknown program
 			if err := os.Chtimes(filepath.Join(r.repo.Dir, ".git/refs/heads/main.lock"), old, old); err != nil {
 				r.t.Error(err)
 			}
@@ -119,7 +119,7 @@ func TestMeanwhile(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 				if len(r.results()) > 0 {
-					return completed() // the first iteration is the one that is looked at
+					return completed() // only the first iteration is tested
 				}
 				r.write("work.txt", "1")
 				if !c.late {

@@ -73,7 +73,7 @@ func FuzzPrinted(f *testing.F) {
 	})
 }
 
-// The manifest's files are there to be read and to be nothing else.
+// The manifest's files are read-only.
 func TestLayOut(t *testing.T) {
 	dir := t.TempDir()
 	files := []agentctx.File{{Path: "task.md", Data: []byte("x\n")}, {Path: "handoffs/000003.json", Data: []byte("{}\n")}}
@@ -177,7 +177,7 @@ func TestSessionMemory(t *testing.T) {
 	if strings.Contains(text, "session before") {
 		t.Errorf("a task of another session:\n%s", text)
 	}
-	// What the state has forgotten comes from the text before, once.
+	// What the state no longer has comes from the text before, once.
 	s.Memory = map[string]string{"session": text}
 	s.Run.Iteration, s.Handoff = 8, nil
 	next := state.SessionMemory(s, []string{"a.go", "b.go"}, []string{"and the host is local"}, "complete")
@@ -187,12 +187,12 @@ func TestSessionMemory(t *testing.T) {
 			t.Errorf("it lacks %q:\n%s", want, next)
 		}
 	}
-	// A new session begins anew.
+	// A new session starts with nothing.
 	s.Memory["session"], s.Run.Session = next, 3
 	if fresh := state.SessionMemory(s, nil, nil, ""); strings.Contains(fresh, "8081") || strings.Contains(fresh, "a.go") {
 		t.Errorf("the session before is in it:\n%s", fresh)
 	}
-	// It fits into active memory whatever it is fed.
+	// It fits into active memory whatever the input.
 	s.Run.Session = 2
 	for i := range 60 {
 		s.Run.Iteration = 9 + i
@@ -204,7 +204,7 @@ func TestSessionMemory(t *testing.T) {
 	if n := utf8.RuneCountInString(s.Memory["session"]); n > 10500 {
 		t.Errorf("%d characters", n)
 	}
-	// Two notes of the largest size stand in the next prompt, whatever else does.
+	// Two notes of the largest size are in the next prompt, whatever else is.
 	active := agentctx.ActiveMemory(s, agentctx.Options{})
 	for _, note := range []string{"n58\n", "n59"} {
 		if !strings.Contains(s.Memory["session"], note) || !strings.Contains(active, note) {
@@ -217,7 +217,7 @@ func TestSessionMemory(t *testing.T) {
 	}
 }
 
-// lab is a loop that only looks at a worktree.
+// lab is a loop that only reads a worktree.
 func lab(t *testing.T, files map[string]string) *Loop {
 	t.Helper()
 	dir := t.TempDir()

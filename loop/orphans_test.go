@@ -12,9 +12,9 @@ import (
 	"git-ralph/plan"
 )
 
-// TestWorkersOfADeadRunDieLate: a worker of a run that was killed lives when the next run
-// begins and dies while that waits for it. What it had is given back then, whether the run
-// has workers or not.
+// TestWorkersOfADeadRunDieLate: a worker of a killed run lives when the next run begins
+// and dies while that run waits for it. Then its claim is released, whether the run has
+// workers or not.
 func TestWorkersOfADeadRunDieLate(t *testing.T) {
 	for _, team := range []bool{false, true} {
 		r := newRig(t, doesIt, plan.Task{ID: "T-001"})

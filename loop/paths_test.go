@@ -7,8 +7,8 @@ import (
 	"git-ralph/gitstate/object"
 )
 
-// TestTreesAreReadOnce: what the list before has met is not read again, neither is
-// a tree twice that lies in two folders, and one that claims to hold itself ends.
+// TestTreesAreReadOnce: a tree that the list before has read is not read again. A
+// tree in two folders is read once. The walk of a tree that holds itself ends.
 func TestTreesAreReadOnce(t *testing.T) {
 	id := func(b byte) (id object.ID) { id[0] = b; return id }
 	file := func(name string) object.TreeEntry { return object.TreeEntry{Name: name, Mode: object.ModeRegular} }

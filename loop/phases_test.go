@@ -79,8 +79,8 @@ func TestAmendments(t *testing.T) {
 	}
 }
 
-// TestValidationReturns: what a validation does not find becomes tasks, and the
-// run goes back to building; a criterion that is not reported is asked for.
+// TestValidationReturns: unmet criteria become tasks, and the run goes back to
+// building. The judge is asked for a criterion that it did not report.
 func TestValidationReturns(t *testing.T) {
 	t.Parallel()
 	asked := ""
@@ -131,7 +131,7 @@ func (p setUps) Setup(_ context.Context, req ProofRequest) error {
 	return os.WriteFile(filepath.Join(req.Dir, "installed"), nil, 0o644)
 }
 
-// freshSandbox is one whose layers are gone.
+// freshSandbox is a sandbox without layers.
 type freshSandbox struct{ noSandbox }
 
 func (freshSandbox) HasLayer(string) bool { return false }
@@ -153,7 +153,7 @@ func TestSetupOnce(t *testing.T) {
 		change func()
 		want   int
 	}{{"the first run", func() {}, 1}, {"the second", func() {}, 1},
-		// Agents have worked: the layer of the checks is filled from a commit as well.
+		// Agents have worked, so setup also fills the checks' layer from a commit.
 		{"other commands", func() { r.Settings.Setup = []string{"install -f"} }, 3},
 		{"the layer is gone", func() { r.Sandbox = freshSandbox{"off"} }, 5}} {
 		c.change()
@@ -220,8 +220,8 @@ func TestLimitsOfASession(t *testing.T) {
 	}
 }
 
-// TestVerifyOfPeople: the commit of a person at the tip is proved by the present
-// checks, and a task whose record misses what its plan demands is said.
+// TestVerifyOfPeople: the present checks prove a person's commit at the tip, and
+// a red one is failed with the reason.
 func TestVerifyOfPeople(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

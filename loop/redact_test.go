@@ -14,8 +14,8 @@ import (
 	"git-ralph/plan"
 )
 
-// TestRedactEverywhere: a text is taken out of journal, notes and evidence; no
-// commit of the user's changes, and a second look finds nothing.
+// TestRedactEverywhere: a text is removed from journal, notes and evidence. No
+// commit of the user changes, and a second look finds nothing.
 func TestRedactEverywhere(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -53,7 +53,7 @@ func TestRedactEverywhere(t *testing.T) {
 			if err := apply(); err != nil {
 				t.Fatal(err)
 			}
-			// As another process sees it: what git has open of a pack can still be read here.
+			// As another process: git here can still read deleted packs that are open.
 			g, err := gitstate.Open(ctx, r.repo.Dir, r.repo.Env)
 			if err != nil {
 				t.Fatal(err)

@@ -31,8 +31,8 @@ func TestReproduced(t *testing.T) {
 	}
 }
 
-// bugProver runs the tests of the rig's files: one whose name ends in _bug.txt
-// passes where the file that it names is there.
+// bugProver takes files that end in _bug.txt as tests. Such a test passes if
+// the file that it names exists.
 type bugProver struct{ filesProver }
 
 func (bugProver) TestFiles(req WeakenRequest) (tests, data []ChangedFile) {

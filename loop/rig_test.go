@@ -94,8 +94,8 @@ func (b *box) done(req session.Request) {
 
 func (*box) Call(context.Context, string, json.RawMessage) (json.RawMessage, error) { return nil, nil }
 
-// filesProver proves by the files that are there: the check is red where a file
-// "broken" is, and a verify command is the name of a file that has to exist.
+// filesProver looks at files: the check is red if a file "broken" exists, and a
+// verify command is the name of a file that has to exist.
 type filesProver struct{ steps map[string]string }
 
 func (p filesProver) look(req ProofRequest, name, kind, command string, pass bool) state.CheckRun {
@@ -221,7 +221,7 @@ func newRig(t *testing.T, play client, tasks ...plan.Task) *rig {
 	return r
 }
 
-// over makes the loop of the rig: one in this repository and journal.
+// over makes the rig's loop in this repository and journal.
 func (r *rig) over(g *gitstate.Repo, j *journal.Journal, play client) {
 	t := r.t
 	t.Helper()
@@ -253,7 +253,7 @@ func (r *rig) now() time.Time {
 	return time.Now().Add(r.late).UTC().Truncate(time.Millisecond)
 }
 
-// sleep puts the clock forward instead, but for the short looks at the journal.
+// sleep puts the clock forward by d and waits 1 ms at most.
 func (r *rig) sleep(ctx context.Context, d time.Duration) {
 	r.mu.Lock()
 	r.late += d
@@ -311,7 +311,7 @@ func (r *rig) results() []*state.Result {
 	return out
 }
 
-// handoff is a valid one about a task.
+// handoff is a valid handoff about a task.
 func handoff(id string, done bool) []byte {
 	data, _ := json.Marshal(notes.Handoff{Summary: "half of " + id,
 		Freeform:      strings.Repeat("this is what was done and what is left. ", 3),
@@ -319,7 +319,7 @@ func handoff(id string, done bool) []byte {
 	return []byte(strings.ReplaceAll(string(data), ":null", ":[]"))
 }
 
-// noSandbox is a sandbox by name alone.
+// noSandbox is a sandbox in name only.
 type noSandbox string
 
 func (n noSandbox) Mechanism() string                { return string(n) }

@@ -75,7 +75,7 @@ func TestRunFromASentence(t *testing.T) {
 	if err != nil || !v.OK() || v.Proved == 0 {
 		t.Errorf("%v: %+v", err, v)
 	}
-	// The work of the last iteration with a commit is taken back, in code and journal.
+	// The last iteration with a commit is rewound, in code and journal.
 	rw := &recovery.Rewinder{Repo: r.Repo, Journal: r.Journal, Engine: r.Engine, Log: r.log}
 	if _, err := rw.Run(context.Background(), 1); err != nil {
 		t.Fatal(err)
@@ -88,8 +88,8 @@ func TestRunFromASentence(t *testing.T) {
 	}
 }
 
-// TestReplan: when nothing gets done a new plan is asked for; the old one stays where
-// none is made. The prompt of the next iteration is there to look at.
+// TestReplan: when nothing gets done, a new plan is requested. If none is made, the
+// old one stays. NextPrompt shows the prompt of the next iteration.
 func TestReplan(t *testing.T) {
 	t.Parallel()
 	asked := 0
@@ -186,7 +186,7 @@ func TestRunGates(t *testing.T) {
 	}
 }
 
-// TestRunBaseline: what is red before any work.
+// TestRunBaseline: a check is red before any work.
 func TestRunBaseline(t *testing.T) {
 	for _, c := range []struct {
 		mode   string
@@ -304,8 +304,8 @@ func TestRunOrchestrated(t *testing.T) {
 	}
 }
 
-// TestRecovery: a process that died in the middle of an iteration leaves its start
-// and its files; the next one stores the files and restores the checkpoint.
+// TestRecovery: a process died during an iteration and left its start and its
+// files. The next one stores the files and restores the checkpoint.
 func TestRecovery(t *testing.T) {
 	t.Parallel()
 	type died struct{}

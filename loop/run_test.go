@@ -26,7 +26,7 @@ func completed() session.Result {
 	return session.Result{Outcome: session.Completed, Usage: session.Usage{Input: 10, Output: 5}}
 }
 
-// TestRun: what becomes of an agent's work, from the checkpoint to the end of the run.
+// TestRunOnATask follows an agent's work from the checkpoint to the end of the run.
 func TestRunOnATask(t *testing.T) {
 	a := plan.Task{ID: "A"}
 	for _, c := range []struct {

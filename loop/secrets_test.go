@@ -28,8 +28,8 @@ func TestSecretNames(t *testing.T) {
 	}
 }
 
-// TestSecretFoldersAreListedAnew: a file of secrets that came or went is seen at
-// once, also when the folder's modification time is put back.
+// TestSecretFoldersAreListedAnew: a new or removed file of secrets is seen at
+// once, even if the folder's modification time is put back.
 func TestSecretFoldersAreListedAnew(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no change times there: every folder is listed each time")

@@ -143,8 +143,8 @@ func TestLandsOnTopOfOthers(t *testing.T) {
 	}
 }
 
-// TestWorkWithoutTheRemote: what was kept while the remote could not be reached is
-// put on top of what the other machine has landed meanwhile, where it still counts.
+// TestWorkWithoutTheRemote: work kept while the remote was unreachable is put on
+// top of what the other machine has landed, if it still counts.
 func TestWorkWithoutTheRemote(t *testing.T) {
 	t.Parallel()
 	for _, c := range long.Sample(t, []struct {
@@ -196,8 +196,8 @@ func TestWorkWithoutTheRemote(t *testing.T) {
 	}
 }
 
-// TestTakenOverMeanwhile: what a machine made of a task that another one has taken
-// over is kept as evidence and does not land.
+// TestTakenOverMeanwhile: another machine takes over a task. The first one's work
+// on it does not land and is kept as evidence.
 func TestTakenOverMeanwhile(t *testing.T) {
 	t.Parallel()
 	var other *rig
@@ -217,7 +217,7 @@ func TestTakenOverMeanwhile(t *testing.T) {
 	}
 }
 
-// TestApart: commits of people on both sides are theirs to join.
+// TestApart: people have to merge their commits on both sides.
 func TestApart(t *testing.T) {
 	t.Parallel()
 	r, other := machines(t, writes, writes, plan.Task{ID: "A"})
@@ -232,8 +232,8 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// TestWaitsForOthers: a machine for which nothing is left stands still until the
-// other one has landed, and gives back what a run before has left claimed.
+// TestWaitsForOthers: a machine with nothing to do waits until the other one
+// lands. It also releases claims of its earlier run.
 func TestWaitsForOthers(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -269,8 +269,8 @@ func TestWaitsForOthers(t *testing.T) {
 	}
 }
 
-// TestExpired: a claim runs out when the heartbeat of its machine stands still for
-// as long as the claim says.
+// TestExpired: a claim expires when its machine's heartbeat stands still for the
+// lease of the claim.
 func TestExpired(t *testing.T) {
 	now := time.Unix(1000, 0)
 	one, two := object.ID{1}, object.ID{2}

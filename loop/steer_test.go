@@ -22,8 +22,8 @@ func command(name string) state.Event {
 	return state.Event{Type: state.EvOperator, Operator: &state.Operator{Command: name, Session: 1}}
 }
 
-// A person is obeyed in the wait for the checks of a pull request also when the service does not answer, and when they
-// have asked before the wait began.
+// The run obeys a person while it waits for the checks of a pull request, even if the service does not answer or the
+// person asked before the wait began.
 func TestSteeringWhileTheGateWaits(t *testing.T) {
 	more := state.Event{Type: state.EvPlan, Plan: &state.PlanChange{Reason: "add",
 		Upsert: []plan.Task{{ID: "T-9", Title: "more", Status: plan.Pending}}}}
@@ -76,7 +76,7 @@ func TestSteeringWhileTheGateWaits(t *testing.T) {
 	}
 }
 
-// Between two iterations the pull request holds nobody up either.
+// A hanging look between two iterations does not delay a stop either.
 func TestStopWhileThePullRequestIsLookedAt(t *testing.T) {
 	s, prompts := behind(t, func(*server) ([]RemoteCheck, error) { return checked("build", RemotePending), nil },
 		plan.Task{ID: "T-1"}, plan.Task{ID: "T-2"})
@@ -93,7 +93,7 @@ func TestStopWhileThePullRequestIsLookedAt(t *testing.T) {
 	}
 }
 
-// A run that is asked to stop at once stops also where no agent is at work.
+// stop-now also ends a run while no agent is at work.
 func TestStopNowInAProof(t *testing.T) {
 	s, _ := behind(t, nil, plan.Task{ID: "T-1"})
 	s.r.Gate = nil
@@ -103,7 +103,7 @@ func TestStopNowInAProof(t *testing.T) {
 	}
 }
 
-// stuckProver proves without an end in a fresh checkout.
+// stuckProver never ends its proof in a fresh checkout.
 type stuckProver struct {
 	filesProver
 	s *server

@@ -40,14 +40,14 @@ func (p toolProver) Replay(ctx context.Context, req ProofRequest, recorded []sta
 	return runs, err
 }
 
-// TestToolsTakenAway: a program of an ignored folder that an attempt removes or
-// changes is put back, and costs the attempt; what nobody took ends the run.
+// TestToolsTakenAway: an attempt removes or changes a program of an ignored folder. It
+// is put back, and the attempt fails. If it was missing before, the run ends.
 func TestToolsTakenAway(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		why   string
 		agent func(r *rig, bin string)
-		gone  bool // without an attempt as well
+		gone  bool // missing before as well
 		ends  string
 		says  string
 	}{
@@ -101,8 +101,8 @@ func TestToolsTakenAway(t *testing.T) {
 	}
 }
 
-// TestCopiedSecret: what an untracked file of secrets holds must not be committed
-// under another name.
+// TestCopiedSecret: secrets of an untracked file must not be committed in another
+// file.
 func TestCopiedSecret(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {

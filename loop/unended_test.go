@@ -18,8 +18,8 @@ func doesIt(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) ses
 	return completed()
 }
 
-// TestUnendedIterationKeepsItsRun: where an iteration can be neither kept nor ended, the end of
-// its session would take it out of the state. It stays, and the next run ends it.
+// TestUnendedIterationKeepsItsRun: an iteration can be neither kept nor ended. The end of its
+// session must not remove it from the state, because the next run ends it.
 func TestUnendedIterationKeepsItsRun(t *testing.T) {
 	broken := false
 	r := newRig(t, func(r *rig, req session.Request, b *box, tell func(session.AgentEvent)) session.Result {

@@ -60,7 +60,7 @@ func (r *rig) worker(slot int, play client) *rig {
 	out := &rig{t: t, repo: &repo.Repo{T: t, Dir: l.Root, Env: r.repo.Env}}
 	j.Now = out.now
 	out.over(g, j, play)
-	out.Sandbox = noSandbox("landlock") // what other workers do to refs is not the agent's
+	out.Sandbox = noSandbox("landlock") // refs that other workers move are not the agent's
 	out.Worker = &Worker{Name: g.WorktreeName(), Home: r.Repo, Engine: r.Engine}
 	return out
 }
@@ -185,7 +185,7 @@ func TestTeam(t *testing.T) {
 	}
 }
 
-// TestWorkersThatDie: a run whose workers all come to no end gives up.
+// TestWorkersThatDie: a run gives up if all its workers die.
 func TestWorkersThatDie(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, writes, plan.Task{ID: "A"})

@@ -98,7 +98,7 @@ func handoffWith(text string) string {
 		`"files_touched":[],"plan_amendments":[],"tests_added":[],"constraints_discovered":[]}`
 }
 
-// putFileIfHung notes that a plain open of what the agent left does not return.
+// putFileIfHung writes the file hung if a plain open would hang: at a FIFO.
 func putFileIfHung(p *project) {
 	for _, name := range []string{outside(p, "handoff.json"), filepath.Join(p.Dir, ".git/config")} {
 		if st, err := os.Lstat(name); err == nil && st.Mode()&os.ModeNamedPipe != 0 {

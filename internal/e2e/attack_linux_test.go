@@ -31,17 +31,17 @@ type attack struct {
 	files     map[string]string
 	// setup prepares the user's side, before the journal begins.
 	setup func(t *testing.T, p *project)
-	// agent is what it does before its task, in sh. $G is the real git, $W a
-	// file outside of the worktree that a payload makes when the harness runs it.
+	// agent is the attack in sh, before the task. $G is the real git. A payload
+	// that the harness runs creates $W, a file outside of the worktree.
 	agent string
 	// harness is what a careless harness does besides plain git; nil = nothing.
 	harness func(p *project)
 	alone   bool // plain git itself would hang
-	// worked says that the attack reached its aim.
+	// worked reports whether the attack succeeded.
 	worked func(p *project) bool
 	// With the sandbox and with RALPH_GUARD_SANDBOX=off.
 	boxed, off expected
-	// then looks at what is left of ours; boxed says which.
+	// then checks what is left; boxed = with the sandbox.
 	then func(t *testing.T, p *project, boxed bool)
 }
 
@@ -118,9 +118,9 @@ func (p *project) bare(t *testing.T) {
 	}
 }
 
-// TestAttacks: what works against a careless harness does not work against ours,
-// with the sandbox and without it. The short form has a sample, and takes turns
-// between the two.
+// TestAttacks: each attack works against a careless harness and fails against
+// our harness, with and without the sandbox. The short form runs a sample and
+// alternates the two.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	ways := []bool{true, false}
@@ -185,8 +185,8 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// movedRefs: nothing was moved back, both values are said, and so is the way on
-// and the way back. What is new stays: it may be a person's.
+// movedRefs: no ref was moved back. The halt shows both values and how to go on
+// or back. New refs stay: they may be a person's.
 func movedRefs(t *testing.T, p *project, got result, refs string) {
 	t.Helper()
 	list := func() string {
@@ -201,7 +201,7 @@ func movedRefs(t *testing.T, p *project, got result, refs string) {
 	if st := p.must(t, "status", "--json"); !strings.Contains(st, "refs_moved") {
 		t.Errorf("status does not say why:\n%s", st)
 	}
-	// The commands that it names lead back.
+	// The commands that it names restore the refs.
 	for line := range strings.Lines(got.err) {
 		if cmd := strings.TrimSpace(line); strings.HasPrefix(cmd, "git ") && strings.Contains(cmd, "git update-ref ") {
 			c := exec.Command("sh", "-c", cmd)
@@ -232,7 +232,7 @@ func configures(key, value string) func(*testing.T, *project) {
 	return func(_ *testing.T, p *project) { p.Git("config", key, value) }
 }
 
-// filterOfTheAgent makes a file of settings one that has git run a filter.
+// filterOfTheAgent appends a filter that git runs to a configuration file.
 func filterOfTheAgent(file string) string {
 	return `printf '[filter "x"]\n\tclean = ./tools.sh\n' >> ` + file +
 		`; echo '*.txt filter=x' > .gitattributes; echo new > new.txt`
@@ -311,7 +311,7 @@ func attacksOnGit() []attack {
 		{name: "nested repository with filter", why: "so do its filters", worked: ran, boxed: rejected("nested: inner"),
 			off: rejected("nested: inner"),
 			agent: payload +
-				// It runs twice. The size stays, or git would know of the change without the filter.
+				// It runs twice. The size must not change, or git would notice without the filter.
 				`"$G" init -q inner && cd inner && echo x > f && "$G" add f && ` +
 				`"$G" -c user.name=x -c user.email=x@y commit -q --allow-empty -m x && ` +
 				`"$G" config filter.x.clean "$R/tools.sh" && echo '* filter=x' > .gitattributes && echo y > f`,

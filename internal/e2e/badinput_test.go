@@ -11,8 +11,8 @@ import (
 	"git-ralph/fixtures/repo"
 )
 
-// possessions is everything that a refusal may not change: refs with ours,
-// HEAD, index entries, stash, config and files.
+// possessions is all that a refusal must not change: refs, our own too, HEAD,
+// index entries, stash, config and files.
 func possessions(r *repo.Repo) string {
 	var b strings.Builder
 	for _, args := range [][]string{{"for-each-ref"}, {"rev-parse", "HEAD"}, {"symbolic-ref", "-q", "HEAD"},
@@ -34,8 +34,8 @@ func inShell(t *testing.T, r *repo.Repo, script string) {
 	}
 }
 
-// TestRefusals: what git ralph cannot work on is said in one sentence with the
-// next move and the documented exit code, and nothing is changed.
+// TestRefusals: a refusal gives the reason and the next step in one sentence
+// and the documented exit code, and changes nothing.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies what is refused")
@@ -157,7 +157,7 @@ git switch -q main; echo ours > README; git commit -qam ours
 	}
 }
 
-// TestHandoffOutsideItsSchema: faults of form are named and cost nothing.
+// TestHandoffOutsideItsSchema: schema errors are named and reject nothing.
 func TestHandoffOutsideItsSchema(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies the faults")
@@ -180,8 +180,8 @@ func TestHandoffOutsideItsSchema(t *testing.T) {
 const waiting = "touch started\ni=0; while [ ! -e go ] && [ $i -lt 600 ]; do sleep 0.1; i=$((i+1)); done\nrm -f go " +
 	"started\n" + doTask
 
-// whileAtWork starts a run, does something as a person would while the agent is
-// at work, and returns how the run ended.
+// whileAtWork starts a run, calls person while the agent works, and returns how
+// the run ended.
 func (p *project) whileAtWork(t *testing.T, person func()) result {
 	t.Helper()
 	if r := p.must(t, "doctor", "--json"); !strings.Contains(r, "namespaces") {
@@ -195,7 +195,7 @@ func (p *project) whileAtWork(t *testing.T, person func()) result {
 	return <-done
 }
 
-// TestIndexLockedDuringKeep: the work is good, somebody else is in the index.
+// TestIndexLockedDuringKeep: the work is good, but somebody locked the index.
 func TestIndexLockedDuringKeep(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it waits ten seconds for a lock")
@@ -226,8 +226,8 @@ func TestIndexLockedDuringKeep(t *testing.T) {
 	p.sound(t)
 }
 
-// TestHumanCommitsMeanwhile: a person's commit is never undone, and the work
-// lands on top of it where the paths do not meet.
+// TestHumanCommitsMeanwhile: a person's commit is never undone. The work lands
+// on top of it if both changed different paths.
 func TestHumanCommitsMeanwhile(t *testing.T) {
 	t.Parallel()
 	rows := []struct {

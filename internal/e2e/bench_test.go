@@ -16,7 +16,7 @@ import (
 	"git-ralph/fixtures/repo"
 )
 
-// program is the real program, as users have it: without cgo, built once a run.
+// program builds the program as users have it, without cgo.
 func program(b testing.TB) string {
 	b.Helper()
 	bin := filepath.Join(b.TempDir(), "git-ralph")
@@ -28,8 +28,8 @@ func program(b testing.TB) string {
 	return bin
 }
 
-// series are the times of several things, measured by turns: what else the
-// machine does then hits all of them alike.
+// series are times of several things, measured in turn, so that other load on
+// the machine affects all of them alike.
 type series struct {
 	b     testing.TB
 	names []string
@@ -65,8 +65,7 @@ func (s *series) median(name string) time.Duration {
 	return t[len(t)/2]
 }
 
-// pair is a ratio: what is measured, what it is compared with, and the most it
-// may be.
+// pair is the ratio of name to base; most is its limit.
 type pair struct {
 	name, base string
 	most       float64
@@ -91,7 +90,7 @@ func (s *series) report(pairs ...pair) {
 	}
 }
 
-// lengths of the long journal, in iterations; an entry is half of one.
+// entries is the length of the long journal in iterations of two entries.
 func entries() int {
 	if long.On() {
 		return 50_000
@@ -99,15 +98,15 @@ func entries() int {
 	return 10_000
 }
 
-// BenchmarkReading compares reading commands on a long journal with the same
-// on one of 20 entries.
+// BenchmarkReading compares reading commands on a long journal and on one of 20
+// entries.
 func BenchmarkReading(b *testing.B) {
 	bin := program(b)
 	made := func(iterations, tasks int) *repo.Repo {
 		r := repo.New(b, map[string]string{"README": "hello\n",
 			"ralph.toml": "[agent]\ndriver = \"command\"\ncommand = [\"true\"]\n"})
 		history.Make(b, r, history.Options{Iterations: iterations, Tasks: tasks, Plain: iterations > 20_000})
-		// Any command that writes leaves the cache that readers use.
+		// Any command that writes creates the cache that readers use.
 		newSeries(b).run("", r.Dir, r.Env, bin, "inject", "go on")
 		return r
 	}
@@ -147,7 +146,7 @@ func tenThousand(b *testing.B, bin, settings string, iterations int) *repo.Repo 
 		}
 	}
 	r := repo.New(b, files)
-	r.Git("config", "gc.auto", "0") // a gc in the middle would be measured as an iteration
+	r.Git("config", "gc.auto", "0") // a gc would be measured as part of an iteration
 	history.Make(b, r, history.Options{Iterations: iterations, Tasks: 8})
 	newSeries(b).run("", r.Dir, r.Env, bin, "trust")
 	return r
@@ -163,14 +162,14 @@ cat > "$RALPH_HANDOFF_FILE" <<END
 END
 `
 
-// endless are settings under which nothing but --max-iterations ends a run.
+// endless are settings with which only --max-iterations ends a run.
 const endless = "[loop]\nmax_attempts = 0\nmax_partial = 0\n[breaker]\nfailures = 0\nstagnation = 0\n[evidence]\n" +
 	"keep = 0\n[validation]\nbaseline = \"off\"\n"
 
-// BenchmarkIteration measures what an iteration costs beside its agent, in a
-// repository of 10,000 files: one whose agent exits at once, and one whose step
-// is kept, early and after 5,000 others. The start of a run is taken out by
-// comparing runs of two lengths.
+// BenchmarkIteration measures an iteration without its agent in a repository of
+// 10,000 files. One agent exits at once, one keeps a step, each early and after
+// 5,000 iterations. Subtracting runs of two lengths excludes the start of a
+// run.
 func BenchmarkIteration(b *testing.B) {
 	bin := program(b)
 	const more = 20
@@ -217,8 +216,8 @@ func BenchmarkIteration(b *testing.B) {
 	}
 }
 
-// TestBenchmarks writes doc/benchmarks.md from what the benchmarks before it have put into
-// the file of figures; `just bench` runs them all.
+// TestBenchmarks writes doc/benchmarks.md from the file of figures, which the benchmarks
+// before it fill. `just bench` runs them all.
 func TestBenchmarks(t *testing.T) {
 	path := os.Getenv(figures.Variable)
 	if path == "" {

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// peak is the largest resident memory of a process that ended, and of those
-// that it waited for, in bytes.
+// peak is the highest resident memory of a process that ended and of its
+// waited-for children, in bytes.
 func peak(s *os.ProcessState) int64 {
 	n := s.SysUsage().(*syscall.Rusage).Maxrss
 	if runtime.GOOS == "darwin" {

@@ -2,5 +2,5 @@ package e2e
 
 import "os"
 
-// peak is not told by this system.
+// peak is unknown on this system.
 func peak(*os.ProcessState) int64 { return 0 }

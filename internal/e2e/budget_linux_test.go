@@ -87,9 +87,9 @@ func TestLimitsEndTheAgent(t *testing.T) {
 	}
 }
 
-// TestBudgetsOutliveARestart: what was spent is in the journal. A start after a
-// crash goes on with the session's budget, one after a normal end has a new
-// one, and the total never begins anew.
+// TestBudgetsOutliveARestart: the journal records the cost. A start after a
+// crash continues the session's budget. A start after a normal end has a new
+// one. The total never restarts.
 func TestBudgetsOutliveARestart(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies the budgets")
@@ -129,7 +129,7 @@ func TestBudgetsOutliveARestart(t *testing.T) {
 	p.sound(t)
 }
 
-// TestSessionBudgetGoesOnAfterACrash: a process that dies cannot reset it.
+// TestSessionBudgetGoesOnAfterACrash: a crash does not reset it.
 func TestSessionBudgetGoesOnAfterACrash(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies the budgets")
@@ -150,8 +150,8 @@ func TestSessionBudgetGoesOnAfterACrash(t *testing.T) {
 	p.sound(t)
 }
 
-// TestBreaker: closed, open at failures in a row, half-open by a person or
-// after the cool-down, closed again by a success.
+// TestBreaker: failures in a row open it. A person or the cool-down half-opens
+// it. A success closes it.
 func TestBreaker(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it opens and closes the breaker in many ways")
@@ -202,7 +202,7 @@ func TestBreaker(t *testing.T) {
 	})
 	t.Run("the cool-down", func(t *testing.T) {
 		p := broken(t, "cooldown = \"300ms\"\n")
-		// It waits in place, tries once, waits again: a person ends it.
+		// It waits, tries once and waits again, until a person ends it.
 		done := func() bool {
 			r := p.run(t, nil, "log", "--json")
 			return strings.Count(r.out, `"event":"iteration"`) >= 4

@@ -17,10 +17,10 @@ import (
 // edit is one thing that a person does beside an iteration.
 type edit struct {
 	name string
-	path string // where the bytes lie in the end
-	text string // what they are
+	path string // where the bytes are at the end
+	text string // the bytes
 	do   func(root string) error
-	// rejects says that the iteration cannot be kept with it.
+	// rejects: the iteration cannot be kept with this edit.
 	rejects bool
 }
 
@@ -34,8 +34,8 @@ func put(path, text string) func(string) error {
 	}
 }
 
-// edits are the kinds of change that a restore could take away. No two touch
-// the same path.
+// edits are the kinds of changes that a restore could lose. No two touch the
+// same path.
 func edits() []edit {
 	large := strings.Repeat("large ", 300<<10) // above max_file
 	return []edit{
@@ -87,8 +87,7 @@ func edits() []edit {
 
 const ignoreLines = ".env\n*.local\nignored/\n"
 
-// bytesProject has something of each kind, and an agent that waits for the
-// person.
+// bytesProject has a file for each kind of edit and an agent that waits.
 func bytesProject(t *testing.T, sandbox, agentEnd string, inChecks bool) *project {
 	t.Helper()
 	wait := "echo x > ignored/ready; while [ ! -e ignored/go ]; do sleep 0.05; done\n"
@@ -116,7 +115,7 @@ func bytesProject(t *testing.T, sandbox, agentEnd string, inChecks bool) *projec
 	return p
 }
 
-// lies reads what lies at a path: contents, or where a link leads.
+// lies returns the contents of a file or the target of a symlink.
 func lies(root, path string) string {
 	full := filepath.Join(root, path)
 	if to, err := os.Readlink(full); err == nil {
@@ -126,7 +125,7 @@ func lies(root, path string) string {
 	return string(b)
 }
 
-// untilThere waits until a file of the worktree is there.
+// untilThere waits until a file exists.
 func untilThere(t *testing.T, path string, out *bytes.Buffer) {
 	t.Helper()
 	deadline := time.Now().Add(60 * time.Second)
@@ -168,9 +167,9 @@ func (p *project) startBeside(t *testing.T, person func(), end func(*os.Process)
 	return out.String()
 }
 
-// TestNothingOfAPersonIsLost: whatever a person changes beside an iteration, and
-// however that ends, the bytes lie in the worktree afterwards, or are named and
-// come back by `restore N -- PATH`.
+// TestNothingOfAPersonIsLost: a person changes files during an iteration.
+// However it ends, the bytes are in the worktree, or they are named and
+// `restore N -- PATH` restores them.
 func TestNothingOfAPersonIsLost(t *testing.T) {
 	t.Parallel()
 	endings := []struct {
@@ -241,7 +240,7 @@ func (p *project) nothingLost(t *testing.T, did []edit, out string) {
 			t.Errorf("%s: %s is not named:\n%s\n%s", x.name, x.path, named, out)
 		}
 		if strings.HasPrefix(x.path, "turn/") || x.path == "box" {
-			os.RemoveAll(filepath.Join(p.Dir, first)) // what took its place is the person's to move
+			os.RemoveAll(filepath.Join(p.Dir, first)) // the person has to move what took its place
 		}
 		if r := p.run(t, nil, "restore", "1", "--", x.path); r.code != 0 {
 			t.Errorf("%s: restore 1 -- %s: exit %d\n%s%s\n%s", x.name, x.path, r.code, r.out, r.err, out)

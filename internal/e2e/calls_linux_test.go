@@ -14,7 +14,7 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// failing are kinds of system calls, and the error that each gives when it fails.
+// failing are kinds of system calls and the error that each returns.
 var failing = []struct{ calls, err string }{
 	{"fsync,fdatasync,syncfs,sync_file_range", "EIO"}, {"rename,renameat,renameat2", "EIO"}, {"link,linkat", "EMLINK"},
 	{"openat", "EMFILE"}, {"openat", "EIO"}, {"write,pwrite64", "ENOSPC"},
@@ -23,7 +23,7 @@ var failing = []struct{ calls, err string }{
 	{"execve", "ENOMEM"}, {"read,pread64", "EIO"}, {"unlink,unlinkat,rmdir", "EIO"},
 }
 
-// callsOf is how many calls of each kind fail, one a run: ten, or as many as RALPH_CALLS says.
+// callsOf is how many calls of each kind fail, one per run: RALPH_CALLS, or ten.
 func callsOf(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("RALPH_CALLS")
@@ -37,8 +37,8 @@ func callsOf(t *testing.T) int {
 	return n
 }
 
-// traced runs a command of the program below strace, which sees these calls alone: the kernel lets the
-// others pass without it.
+// traced runs a command of the program under strace. A seccomp filter hands only these calls to
+// strace.
 func (p *project) traced(t *testing.T, calls string, options []string, args ...string) (string, int) {
 	t.Helper()
 	self, err := os.Executable()
@@ -47,7 +47,7 @@ func (p *project) traced(t *testing.T, calls string, options []string, args ...s
 	}
 	argv := []string{"100", "strace", "-f", "-qq", "--seccomp-bpf", "-e", "trace=" + optional(calls)}
 	argv = append(append(argv, options...), self)
-	c := exec.Command("timeout", append(argv, args...)...) // which ends strace and lets go what it traces
+	c := exec.Command("timeout", append(argv, args...)...) // on timeout, strace ends and detaches
 	c.Dir, c.Env, c.WaitDelay = p.Dir, p.Env, 10*time.Second
 	out, err := c.CombinedOutput()
 	if c.ProcessState == nil {
@@ -56,10 +56,10 @@ func (p *project) traced(t *testing.T, calls string, options []string, args ...s
 	return string(out), c.ProcessState.ExitCode()
 }
 
-// optional names calls to strace, some of which a machine may not have.
+// optional marks calls as optional for strace: a machine may lack some.
 func optional(calls string) string { return "?" + strings.ReplaceAll(calls, ",", ",?") }
 
-// mostCalls counts the calls of a kind that one thread or process makes at most.
+// mostCalls is the highest number of calls that one thread or process made.
 func mostCalls(t *testing.T, log string) int {
 	t.Helper()
 	f, err := os.Open(log)
@@ -78,10 +78,9 @@ func mostCalls(t *testing.T, log string) int {
 	return most
 }
 
-// TestEveryCallOfAnIterationFails: the n-th call of a kind, for some n from the first to the last,
-// fails in each thread of the program and of what it starts, during a run of one task. Nothing
-// panics or hangs, no file of a person's is touched, and the next start comes to its end with
-// nothing lost or damaged.
+// TestEveryCallOfAnIterationFails runs one task while the n-th call of a kind fails in each thread
+// of the program and its children, for some n from the first to the last. Nothing panics or hangs.
+// No file of a person changes. The next start completes with nothing lost or damaged.
 func TestEveryCallOfAnIterationFails(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it runs an iteration for every call that can fail")
@@ -122,14 +121,14 @@ func oneTask(t *testing.T) *project {
 	return p
 }
 
-// failingCall runs the task while the n-th of these calls fails, and then again; it returns the
-// exit code of the first run.
+// failingCall runs the task while the n-th of these calls fails, and then again. It returns the
+// first run's exit code.
 func failingCall(t *testing.T, calls, err string, n int) int {
 	p := oneTask(t)
 	before := p.entries()
 	out, code := p.traced(t, calls, []string{"-o", os.DevNull, "-e",
 		fmt.Sprintf("inject=%s:error=%s:when=%d", optional(calls), err, n)}, "start")
-	// Go's own runtime ends a program that it cannot wake, or give a thread: that is as good as a kill.
+	// The Go runtime aborts if it cannot wake its poller or create a thread. That counts as a kill.
 	ended := strings.Contains(out, "runtime: netpollBreak write failed") ||
 		strings.Contains(out, "runtime: failed to create new OS thread")
 	if !ended && (strings.Contains(out, "panic") || strings.Contains(out, "goroutine ")) || code == 124 {
@@ -139,7 +138,7 @@ func failingCall(t *testing.T, calls, err string, n int) int {
 		t.Errorf("the next start: exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	if strings.Contains(out, "git ralph fsck --repair writes it again") {
-		p.must(t, "fsck", "--repair") // a note, which is made of the entry
+		p.must(t, "fsck", "--repair") // the note, rebuilt from its entry
 	}
 	p.well(t, before)
 	if got := p.Read("out-T-001.txt"); got != "T-001\n" || p.Git("status", "--porcelain") != "?? untracked.txt" {

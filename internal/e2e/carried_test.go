@@ -10,9 +10,9 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// TestCarriedAwayAndBack: a large file, another repository and a FIFO whose
-// folder an agent renames are in their places afterwards, and nothing of them
-// is lost, whether the iteration is kept or rejected.
+// TestCarriedAwayAndBack: an agent renames the folder of a large file, another
+// repository and a FIFO. All are back in place afterwards and complete, whether
+// the iteration is kept or rejected.
 func TestCarriedAwayAndBack(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("b", 2<<20)
@@ -54,8 +54,8 @@ func TestCarriedAwayAndBack(t *testing.T) {
 	}
 }
 
-// TestCommitOfAPersonWithoutASandbox: what a person commits and stashes beside an
-// iteration stays, in the index as well, and no advice takes it away.
+// TestCommitOfAPersonWithoutASandbox: a person's commit and stash during an
+// iteration stay, also in the index. No advised command loses them.
 func TestCommitOfAPersonWithoutASandbox(t *testing.T) {
 	t.Parallel()
 	p := bytesProject(t, "off", doTask, false)
@@ -90,8 +90,8 @@ func TestCommitOfAPersonWithoutASandbox(t *testing.T) {
 	}
 }
 
-// TestDeletedJournalWithoutASandbox: an agent that deletes our refs ends the run,
-// and they are there again.
+// TestDeletedJournalWithoutASandbox: if an agent deletes our refs, the run ends
+// and they are restored.
 func TestDeletedJournalWithoutASandbox(t *testing.T) {
 	t.Parallel()
 	git, err := exec.LookPath("git")
@@ -119,7 +119,7 @@ func TestDeletedJournalWithoutASandbox(t *testing.T) {
 	if got := p.Git("log", "--notes=ralph", "-1", "--format=%N", "main"); !strings.Contains(got, "wrote the file") {
 		t.Errorf("the note is %q", got)
 	}
-	// The whole journal taken away outside of a run: no root without a beginning.
+	// The journal is deleted outside of a run: a new one must have a format.
 	tip := p.Git("rev-parse", "refs/ralph/heads/main")
 	p.Git("update-ref", "-d", "refs/ralph/heads/main")
 	if r := p.run(t, nil, "pause"); r.code == 0 && p.Git("cat-file", "-p", "refs/ralph/heads/main:format") == "" {
@@ -157,8 +157,8 @@ func TestRepositoriesInIgnoredFolders(t *testing.T) {
 	}
 }
 
-// TestChangedBeside: a tracked file that changed while the agent ran, and that
-// none of its tool calls can have changed, is named as perhaps the person's.
+// TestChangedBeside: a tracked file changes while the agent runs, but not by
+// one of its tool calls. It is named as perhaps changed by the person.
 func TestChangedBeside(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "", check, map[string]string{"README": "readme\n", "play.toml": `

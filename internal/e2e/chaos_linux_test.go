@@ -23,14 +23,13 @@ import (
 // deaths are the ways in which TestChaos disturbs a command.
 var deaths = []string{"a moment", "a step", "a git child", "standing still", "a group", "a control group"}
 
-// TestChaos disturbs commands of every kind for as many seconds as RALPH_CHAOS says:
-// kills at moments of chance, alone, with their process group and with their control group,
-// kills at named steps and of single git children, and processes that stand still for a while.
-// Beside them git collects, prunes and packs, eight others write to the journal, and a person
-// edits, commits, stashes and switches branches. After each the next command works without a
-// person, what was acknowledged is in the journal, no iteration has ended twice or was paid
-// twice, nothing that the person wrote is lost, and both fscks have nothing to name. The seed
-// is printed; RALPH_CHAOS_SEED repeats it.
+// TestChaos disturbs all kinds of commands for RALPH_CHAOS seconds. It kills them at random
+// moments (alone, with their process group or with their control group) or at named steps,
+// kills one of their git children, or stops them for a while. Meanwhile git collects, prunes
+// and packs, eight others write to the journal, and a person edits, commits, stashes and
+// switches branches. After each, the next command works without help. The journal has all that
+// was acknowledged. No iteration has ended twice or was paid twice. Nothing that the person
+// wrote is lost. Both fscks report nothing. The seed is printed; RALPH_CHAOS_SEED repeats it.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	seconds, err := strconv.Atoi(os.Getenv("RALPH_CHAOS"))
@@ -61,7 +60,7 @@ func TestChaos(t *testing.T) {
 
 	stop, beside := make(chan struct{}), sync.WaitGroup{}
 	prunings := 0
-	var calm sync.Mutex // held by whoever prunes, and while plain git reads
+	var calm sync.Mutex // held while git prunes, and while plain git reads
 	beside.Go(func() {
 		for n := 0; ; n++ {
 			select {
@@ -71,7 +70,7 @@ func TestChaos(t *testing.T) {
 			}
 			each := [][]string{{"gc", "-q", "--prune=now"}, {"pack-refs", "--all"}, {"repack", "-a", "-d", "-q"},
 				{"prune", "--expire=now"}}
-			if !calm.TryLock() { // a test that failed holds it for good
+			if !calm.TryLock() { // a failed test never unlocks it
 				continue
 			}
 			if _, err := p.Try(each[n%len(each)]...); err == nil {
@@ -130,7 +129,7 @@ func TestChaos(t *testing.T) {
 		}
 		words = append(words, word)
 		calm.Lock()
-		// What was pruned at the very end of a command is there again after the next one.
+		// The next command restores what was pruned at the very end of this one.
 		if r := p.run(t, nil, "inject", "go on"); r.code != 0 {
 			t.Fatalf("%s: inject says %d\n%s%s", where, r.code, r.out, r.err)
 		}
@@ -152,20 +151,20 @@ func TestChaos(t *testing.T) {
 const paid = `[ -z "$RALPH_TASK_ID" ] || echo '{"type":"usage","input_tokens":10,"output_tokens":5,"cost_usd":0.01}'
 `
 
-// bothFscks are asked, and shall have nothing to say.
+// bothFscks checks that both fscks report nothing.
 func (p *project) bothFscks(t *testing.T, where string) {
 	t.Helper()
 	if r := p.run(t, nil, "fsck"); r.code != 0 {
 		t.Errorf("%s: fsck says %d\n%s%s", where, r.code, r.out, r.err)
 	}
-	// git prune leaves commits that it removes in git's commit graph, of plain git's own refs too.
+	// git prune leaves removed commits in git's commit graph, also with refs of plain git alone.
 	if out, err := p.Try("-c", "core.commitGraph=false", "fsck", "--strict", "--no-dangling"); err != nil {
 		t.Errorf("%s: git fsck: %v\n%s", where, err, out)
 	}
 }
 
-// counts says that each of the words is in the journals, that no iteration has two ends, and
-// that each was paid once at most, and once at least when it was kept.
+// counts checks that each word is in the journals and that no iteration has two ends. Each
+// was paid at most once, and each kept one exactly once.
 func (p *project) counts(t *testing.T, where string, words []string) {
 	t.Helper()
 	log := p.Git("log", "--format=%B", "--glob=refs/ralph/heads")
@@ -196,9 +195,9 @@ func (p *project) counts(t *testing.T, where string, words []string) {
 	}
 }
 
-// disturbed runs a command and lets it come to some harm after a while, and says
-// whether it did. One that still runs a second later is killed. It waits for what
-// is done beside it.
+// disturbed runs a command, disturbs it after a while and reports whether that
+// worked. It kills a command that still runs a second later. It waits for the
+// functions beside.
 func (p *project) disturbed(t *testing.T, death, step string, after time.Duration, args []string,
 	beside ...func()) (string, bool) {
 	t.Helper()
@@ -276,8 +275,8 @@ func (p *project) disturbed(t *testing.T, death, step string, after time.Duratio
 	return said.String(), hit
 }
 
-// newControlGroup makes a control group whose processes can be killed at one moment; nil
-// where the machine has none to give.
+// newControlGroup makes a control group, whose processes can be killed at once. It
+// returns nil if the machine has none.
 func newControlGroup(t *testing.T) *os.File {
 	t.Helper()
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
@@ -297,7 +296,7 @@ func newControlGroup(t *testing.T) *os.File {
 	return nil
 }
 
-// removeControlGroup waits until the last of its processes is gone, and ends them after a while.
+// removeControlGroup waits until the group is empty. After 5 s it kills the rest.
 func removeControlGroup(t *testing.T, group *os.File) {
 	group.Close()
 	for try := range 1000 {
@@ -328,8 +327,8 @@ func gitChildren(pid int) []int {
 	return list
 }
 
-// TestTwoDeadRuns: one run died between its checkpoint and its start, another one at
-// work; one command repairs both. So it does when workers died there.
+// TestTwoDeadRuns: one run died between its checkpoint and its start, another one in
+// its iteration. One command repairs both, also after dead workers.
 func TestTwoDeadRuns(t *testing.T) {
 	t.Parallel()
 	for _, runs := range long.Sample(t, [][][]string{

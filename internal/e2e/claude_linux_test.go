@@ -11,8 +11,8 @@ import (
 )
 
 // claudeProject is a project whose agent is the real Claude Code, with a
-// scripted model on loopback. Nothing leaves the machine: the key is made up
-// and the base URL is ours.
+// scripted model on loopback. Nothing leaves the machine: the key is fake and
+// the base URL is the model's.
 func claudeProject(t *testing.T, script fakemodel.Script, settings string) (*project, *fakemodel.Server) {
 	t.Helper()
 	client := os.Getenv("RALPH_TEST_CLAUDE")

@@ -10,7 +10,7 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// leaves is a project whose test runs code of the agent's.
+// leaves is a project whose test runs the agent's code.
 func leaves(t *testing.T, agent, settings string, files map[string]string) *project {
 	t.Helper()
 	all := map[string]string{"code/value": "value() { echo 3; }\n", ".gitignore": "build/\n.venv/\n",
@@ -25,16 +25,16 @@ func leaves(t *testing.T, agent, settings string, files map[string]string) *proj
 	return p
 }
 
-// noReruns is the check without a second run of what is red.
+// noReruns is the check without a re-run after a failure.
 const noReruns = check + "[validation]\nflaky_reruns = 0\n"
 
-// TestHomePoisonedByAnIteration: what code of the agent's leaves in the home
-// folder during a check answers no later check, whatever the iteration, and
-// neither the fresh checkout nor verify.
+// TestHomePoisonedByAnIteration: during a check the agent's code leaves a file
+// in the home folder. It affects no later check of any iteration, no fresh
+// checkout and no verify.
 func TestHomePoisonedByAnIteration(t *testing.T) {
 	t.Parallel()
-	// The first task's code leaves a file in HOME when a check runs it, the
-	// second one's code is wrong wherever that file is missing.
+	// The code of the first task leaves a file in HOME when a check runs it. The
+	// code of the second is wrong unless that file exists.
 	agent := `if [ "$RALPH_TASK_ID" = T-001 ]; then
   echo 'value() { touch "$HOME/.seen"; echo 3; }' > code/value
 else
@@ -64,7 +64,7 @@ fi
 }
 
 // TestGoSettingsInHome: the same with a file that a real tool reads. Code under
-// test writes a filter into the settings of go.
+// test sets a test filter with go env -w.
 func TestGoSettingsInHome(t *testing.T) {
 	long.Only(t, "it runs the Go tools")
 	t.Parallel()
@@ -86,7 +86,7 @@ fi
 	if r.code != 4 || !strings.Contains(r.out, "reject: checks: test") {
 		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
-	// A broken commit is found whatever other commits of the range left.
+	// No leftover of other commits in the range hides a broken commit.
 	p.Write("sum.go", "package sum\n\nfunc Sum(a, b int) int { return 42 }\n")
 	p.Git("add", "-A")
 	p.Git("commit", "-q", "-m", "fixup")
@@ -150,8 +150,8 @@ class Poison(unittest.TestCase):
 	}
 }
 
-// TestCachesStayWarm: what setup and the baseline leave in the home folder is
-// there for every later check, also after the next start; what checks add is not.
+// TestCachesStayWarm: later checks see what setup and the baseline left in the
+// home folder, also after the next start. They do not see what checks add.
 func TestCachesStayWarm(t *testing.T) {
 	long.Only(t, "it runs the Go tools")
 	t.Parallel()
@@ -166,7 +166,7 @@ func TestCachesStayWarm(t *testing.T) {
 	}
 	p.wants(t, 4, []string{"keep"}, "start", "--once")
 	p.wants(t, 4, []string{"keep"}, "start", "--once")
-	// Without the layer it is filled anew, and from code that no agent wrote.
+	// Without the layer it is filled again, from code that no agent wrote.
 	p.must(t, "gc")
 	p.Write("ralph.toml", strings.Replace(p.Read("ralph.toml"),
 		"{ test -z \\\"$RALPH_ITERATION\\\" || ls ~/.cache/built; }", "true", 1))
@@ -178,8 +178,8 @@ func TestCachesStayWarm(t *testing.T) {
 	}
 }
 
-// venv makes a virtual environment in the worktree whose program answers for
-// the tests, and is ignored.
+// venv makes an ignored virtual environment in the worktree. Its program stands
+// in for the tests.
 func venv(t *testing.T, p *project, answer string) (env []string) {
 	t.Helper()
 	p.Write(".venv/bin/runtests", "#!/bin/sh\n"+answer)
@@ -246,8 +246,8 @@ func TestVirtualEnvironmentOnPath(t *testing.T) {
 	})
 }
 
-// TestFlakyRerunStartsClean: what the first run of a check leaves does not make
-// the second one green, and a green second run is said wherever the result is.
+// TestFlakyRerunStartsClean: leftovers of a check's first run do not make the
+// second one green. A green second run is called flaky everywhere.
 func TestFlakyRerunStartsClean(t *testing.T) {
 	t.Parallel()
 	rows := map[string]string{
@@ -267,7 +267,7 @@ func TestFlakyRerunStartsClean(t *testing.T) {
 	}
 	t.Run("a test that fails now and then", func(t *testing.T) {
 		t.Parallel()
-		// Red where the ignored folder is, as it is in the worktree alone.
+		// Red only in the worktree, which alone has the ignored folder.
 		p := leaves(t, "mkdir -p build\n"+doTask, "[[checks]]\nname = \"test\"\nrun = \"! test -e build\"\n", nil)
 		p.must(t, "add", "one")
 		p.wants(t, 0, []string{"check test: flaky", "flaky"}, "start")
@@ -283,9 +283,9 @@ func TestFlakyRerunStartsClean(t *testing.T) {
 	})
 }
 
-// TestNothingRan: a command that asks for tests and ran none proves nothing,
-// neither in the plan nor as a check, and fewer tests than before are found
-// also where the test files say nothing.
+// TestNothingRan: a test command that ran no test proves nothing, neither in
+// the plan nor as a check. Fewer tests than before are found even if the test
+// files do not show it.
 func TestNothingRan(t *testing.T) {
 	t.Parallel()
 	t.Run("a criterion", func(t *testing.T) {
@@ -321,8 +321,8 @@ func TestNothingRan(t *testing.T) {
 	})
 }
 
-// twoSteps is an agent that loosens a test with its first task, where nothing
-// breaks, and breaks the code with its second.
+// twoSteps is an agent that loosens a test in its first task, where all stays
+// green, and breaks the code in its second.
 const twoSteps = `if [ "$RALPH_TASK_ID" = T-001 ]; then
   sed -i 's/Sum(1, 2) != 3/Sum(1, 2) < -100/' sum_test.go
 elif [ "$RALPH_TASK_ID" = T-002 ]; then
@@ -330,9 +330,9 @@ elif [ "$RALPH_TASK_ID" = T-002 ]; then
 fi
 ` + doTask
 
-// TestWeakenedInTwoSteps: the tests that were there at the beginning hold at
-// the end as they were, whatever the iterations in between made of them, and a
-// second start does not take the loosened ones for the beginning.
+// TestWeakenedInTwoSteps: the original tests have to pass unchanged at the end,
+// whatever iterations did to them. A second start does not take the loosened
+// ones as the original.
 func TestWeakenedInTwoSteps(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it runs the Go tools")
@@ -352,7 +352,7 @@ func TestWeakenedInTwoSteps(t *testing.T) {
 		if r := p.run(t, env, "start", "--once"); r.code != 4 || !strings.Contains(r.out, "keep") {
 			t.Fatalf("the loosened test alone: exit %d\n%s%s", r.code, r.out, r.err)
 		}
-		// A person's commit elsewhere in the test file takes nothing back.
+		// A person's commit elsewhere in the file does not approve the change.
 		p.Write("sum_test.go", p.Read("sum_test.go")+"\nfunc TestMore(t *testing.T) {}\n")
 		p.Git("commit", "-qam", "a test of the person's own")
 		for range 2 {
@@ -361,7 +361,7 @@ func TestWeakenedInTwoSteps(t *testing.T) {
 				t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
 			}
 		}
-		// What a person commits to the test itself is how it should be.
+		// A person's commit to the test itself makes it the original.
 		p.Write("sum_test.go", strings.Replace(p.Read("sum_test.go"), "Sum(1, 2) < -100", "Sum(1, 2) != 42", 1))
 		p.Git("commit", "-qam", "42 it is")
 		if r := p.run(t, env, "start"); r.code != 0 {

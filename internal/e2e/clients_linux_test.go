@@ -49,7 +49,7 @@ var realClients = map[string]realClient{
 	"codex":  {codexProject, "exec_command", "ralph_mark_task_complete", "cmd", []string{"OPENAI_API_KEY=test-key"}},
 }
 
-// lie is what a model does that runs a command and says that all is well.
+// lie is a model that runs a command and then claims that all is well.
 func (c realClient) lie(command string) fakemodel.Script {
 	return fakemodel.Script{
 		{Text: "I fix it.", Tools: []fakemodel.Tool{call(c.shell,
@@ -60,9 +60,9 @@ func (c realClient) lie(command string) fakemodel.Script {
 	}
 }
 
-// TestRealClientsThatLie: a model that breaks the code, deletes the test or makes
-// it say nothing, and says each time that all tests pass, never ends as complete.
-// Each attempt is taken back, and what it did and said is in its evidence.
+// TestRealClientsThatLie: a model breaks the code, deletes the test or makes it
+// always pass, and claims each time that all tests pass. The run never ends as
+// complete. Each attempt is undone, and its evidence has what it did and said.
 func TestRealClientsThatLie(t *testing.T) {
 	t.Parallel()
 	for name, c := range realClients {
@@ -113,9 +113,9 @@ func TestRealClientsThatLie(t *testing.T) {
 	}
 }
 
-// TestRetryGoesOnInItsSession: with agent.resume_session a retry goes on in the
-// session of the rejected attempt, and pays only for what it adds; without the
-// setting, and when that session was 60 % full, it begins a fresh one.
+// TestRetryGoesOnInItsSession: with agent.resume_session a retry continues the
+// session of the rejected attempt and pays only for what it adds. Without the
+// setting, or if that session was 60 % full, it starts a new one.
 func TestRetryGoesOnInItsSession(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -9,8 +9,8 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// TestCommitHooks: the repository's hooks run for a kept commit when the setting
-// says so, on the tree that is committed; what they refuse is rejected.
+// TestCommitHooks: with the setting, the repository's hooks run for a kept
+// commit, on the committed tree. If a hook fails, the attempt is rejected.
 func TestCommitHooks(t *testing.T) {
 	t.Parallel()
 	const seen = "#!/bin/sh\ngit diff --cached --name-only HEAD > \"$PWD/../hook.txt\"\n"
@@ -69,8 +69,8 @@ func (p *project) hook(t *testing.T, name, script string) {
 	}
 }
 
-// TestSigning: a kept commit is signed when git is configured to sign, as whom
-// git is configured; a key that cannot be used is found out before anything runs.
+// TestSigning: if git is configured to sign, a kept commit is signed with the
+// configured identity. An unusable key is found before anything runs.
 func TestSigning(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("ssh-keygen"); err != nil {

@@ -31,8 +31,8 @@ func mounted(t *testing.T, dir string, env []string, script string) (string, int
 	return string(out), c.ProcessState.ExitCode()
 }
 
-// TestReadOnlyGitDirectory: nothing can be recorded, so nothing is begun; what
-// can be read is read.
+// TestReadOnlyGitDirectory: nothing can be recorded, so commands that write
+// refuse to start. Commands that read work.
 func TestReadOnlyGitDirectory(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, doTask, check+"[guard]\nsandbox = \"off\"\n", nil)
@@ -59,8 +59,8 @@ func TestReadOnlyGitDirectory(t *testing.T) {
 	p.sound(t)
 }
 
-// TestFullDisk: the disk fills up in the middle of a run, at many different
-// places. What was acknowledged stands, and with room again it goes on.
+// TestFullDisk: the disk fills up during a run, at many different points.
+// Nothing acknowledged is lost, and with free space the run continues.
 func TestFullDisk(t *testing.T) {
 	long.Only(t, "a disk that fills up takes long")
 	t.Parallel()

@@ -9,11 +9,11 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// disturbing are what titles, names and reasons carry here.
+// disturbing is put into titles, names and reasons here.
 const disturbing = "\x1b]0;owned\x07\x1b[2J\u202eevil\u2066\u009b31m"
 
-// TestNothingDisturbsATerminal: whatever the command, and whoever wrote what it
-// prints, no control or bidi character arrives.
+// TestNothingDisturbsATerminal: no command prints a control or bidi character,
+// whoever wrote the text.
 func TestNothingDisturbsATerminal(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it tries every command")
@@ -29,7 +29,7 @@ func TestNothingDisturbsATerminal(t *testing.T) {
 	p.run(t, nil, "steer", "do "+disturbing)
 	p.run(t, nil, "learn", "know "+disturbing)
 
-	// A journal from elsewhere went through no cleaning of ours.
+	// A journal from elsewhere was not cleaned by our code.
 	c := exec.Command("sh", "-ec", `ref=$(git for-each-ref --format='%(refname)' refs/ralph/heads)
 export GIT_INDEX_FILE="$PWD/../foreign"; git read-tree $ref
 for f in $(git ls-files 'tasks/*'); do

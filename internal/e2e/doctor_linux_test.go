@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestDoctorTriesTheClient lets doctor --agent try each of the real clients, by its
-// own driver and by the Agent Client Protocol: every promise holds, without an
-// account, and nothing of it is left in the project.
+// TestDoctorTriesTheClient runs doctor --agent on each real client, with its own
+// driver and with the Agent Client Protocol. Every promise holds without an
+// account, and nothing is left in the project.
 func TestDoctorTriesTheClient(t *testing.T) {
 	t.Parallel()
 	for name, variable := range planClients {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// writeFigures puts text between the two marks of a page of doc/, with the machine
-// and the versions that it was measured with above it.
+// writeFigures puts text between the two marks of a page of doc/, below the
+// machine and the versions of the measurement.
 func writeFigures(t testing.TB, page, text string) {
 	t.Helper()
 	path := filepath.Join("..", "..", "doc", page)
@@ -32,8 +32,7 @@ func writeFigures(t testing.TB, page, text string) {
 	}
 }
 
-// machine says where and with what figures were measured, and what else the machine
-// did meanwhile.
+// machine describes the machine, the versions and the other load of a measurement.
 func machine() string {
 	said := func(name string, args ...string) string {
 		out, err := exec.Command(name, args...).Output()

@@ -11,8 +11,8 @@ import (
 	"git-ralph/gitstate/state"
 )
 
-// hangingGh answers as gh does for one open pull request. The file "mode" beside it says what it does when it is asked
-// for the checks of kept work: hang, or say that they are pending or that they are green.
+// hangingGh acts like gh for one open pull request. The file "mode" beside it is its answer for the checks of kept
+// work: hang, pending or pass.
 const hangingGh = `#!/bin/sh
 here=$(dirname "$0")
 case "$1 $2" in
@@ -30,8 +30,8 @@ case "$1 $2" in
 esac
 `
 
-// TestSteeringWhileTheGateWaits: a run that waits for the checks of its pull request obeys a person in another process
-// within a second or so, also when gh hangs.
+// TestSteeringWhileTheGateWaits: while a run waits for the checks of its pull request, it obeys another process within
+// about a second, even if gh hangs.
 func TestSteeringWhileTheGateWaits(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "a person and a run at once; the short form is that of package loop")
@@ -70,7 +70,7 @@ func TestSteeringWhileTheGateWaits(t *testing.T) {
 	is := func(s state.Status) func() bool {
 		return func() bool { return strings.Contains(status(), `"status": "`+string(s)+`"`) }
 	}
-	// What is asked for is obeyed long before gh would be given up.
+	// The run obeys long before it would give up on gh.
 	ends := func(code int) {
 		t.Helper()
 		begun := time.Now()
@@ -109,7 +109,7 @@ func TestSteeringWhileTheGateWaits(t *testing.T) {
 	looks()
 	pause()
 
-	// More work is done before anything is waited for; what is skipped by then is not.
+	// New tasks are done before the run waits. Tasks skipped by then are not.
 	gh("pending")
 	p.must(t, "resume")
 	looks()

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"git-ralph/fixtures/long"
 )
 
 // TestPruneBesideALoop prunes everything unreachable, again and again and in
@@ -13,6 +15,7 @@ import (
 // acknowledged is missing afterwards, and every object is whole.
 func TestPruneBesideALoop(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "a prune at a chosen moment")
 	n := rounds(t, 1)
 	lost, pruned := 0, 0
 	for range n {
@@ -62,7 +65,7 @@ func TestPruneBesideALoop(t *testing.T) {
 		if r.code != 0 {
 			t.Errorf("start beside a gc: exit %d\n%s%s", r.code, r.out, r.err)
 		}
-		// What a person types next looks after what was being pruned at the end.
+		// The next command repairs what was pruned at the very end.
 		p.must(t, "inject", "the last word")
 		log := p.Git("log", "--format=%B", "refs/ralph/heads/main")
 		for _, text := range notes {

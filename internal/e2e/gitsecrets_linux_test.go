@@ -6,7 +6,7 @@ import (
 )
 
 // TestGitSecretsAreCovered: a password in a remote's URL is for the person's
-// git, not for the agent; where nothing can cover it, it is named beforehand.
+// git, not for the agent. If nothing can hide it, it is named first.
 func TestGitSecretsAreCovered(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "{ git config -l; cat .git/config; grep -rs THE-TOKEN .git; git remote -v; } > seen.txt\n"+

@@ -12,16 +12,16 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// secondReader is go-git as it comes, with its own storage and walkers.
+// secondReader is unmodified go-git with its own storage and walkers.
 type secondReader struct {
 	*testing.T
 	p    *project
 	repo *gogit.Repository
 }
 
-// TestReadByGoGit opens a repository with go-git as it comes and reads the whole
-// journal, the evidence and the notes: whoever has another implementation of git
-// can read what a run left. Git itself says what there is to find.
+// TestReadByGoGit reads the whole journal, the evidence and the notes with
+// unmodified go-git: other implementations of git can read them, too. Git itself
+// gives the expected values.
 func TestReadByGoGit(t *testing.T) {
 	t.Parallel()
 	agent := doTask + "test \"$RALPH_ITERATION\" != 2 || touch broken\n"
@@ -54,7 +54,7 @@ func TestReadByGoGit(t *testing.T) {
 	}
 }
 
-// commit reads a commit and asks git whether it is the same, also when go-git
+// commit reads a commit and compares it with git's view, also after go-git
 // writes it again.
 func (s secondReader) commit(id plumbing.Hash) *object.Commit {
 	s.Helper()
@@ -79,7 +79,7 @@ func (s secondReader) commit(id plumbing.Hash) *object.Commit {
 	return c
 }
 
-// files reads every file of a tree and asks git whether those are all.
+// files reads every file of a tree and compares the list with git's.
 func (s secondReader) files(id plumbing.Hash) map[string]string {
 	s.Helper()
 	tree, err := s.repo.TreeObject(id)

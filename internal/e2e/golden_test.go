@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestGoldenJournals: what an earlier program has written can be read, is sound,
-// and goes on.
+// TestGoldenJournals: journals of earlier versions are readable, sound and can
+// be continued.
 func TestGoldenJournals(t *testing.T) {
 	t.Parallel()
 	bundles, err := filepath.Glob(filepath.Join("..", "..", "fixtures", "golden", "*.bundle"))

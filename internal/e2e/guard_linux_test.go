@@ -15,7 +15,7 @@ import (
 // paused is an agent that lets a person work in the middle of its iteration.
 const paused = "touch ready; while [ ! -e go ]; do sleep 0.02; done; rm ready go\n" + doTask
 
-// meanwhile starts the loop and does what a person does while the agent runs.
+// meanwhile starts the loop and calls person while the agent runs.
 func (p *project) meanwhile(t *testing.T, env []string, person func()) result {
 	t.Helper()
 	done := make(chan result, 1)
@@ -28,8 +28,8 @@ func (p *project) meanwhile(t *testing.T, env []string, person func()) result {
 	return <-done
 }
 
-// TestPeopleMayWork: what a person or an editor does beside a running iteration
-// is not the agent's, and honest work is kept.
+// TestPeopleMayWork: what a person or an editor does beside an iteration is not
+// blamed on the agent. Honest work is kept.
 func TestPeopleMayWork(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies what people do")
@@ -43,7 +43,7 @@ func TestPeopleMayWork(t *testing.T) {
 		setup      func(t *testing.T, p *project)
 		person     func(t *testing.T, p *project)
 		boxed, off expected
-		back       func(t *testing.T, p *project) // to where the journal is
+		back       func(t *testing.T, p *project) // to the journal's branch
 		then       func(t *testing.T, p *project, boxed bool)
 	}{
 		{name: "a fetch", why: "editors fetch by themselves, and tags come along", boxed: kept, off: kept, setup: upstream,
@@ -73,7 +73,7 @@ func TestPeopleMayWork(t *testing.T) {
 			}},
 		{name: "a refresh of the index", why: "git status writes it", boxed: kept, off: kept,
 			person: func(t *testing.T, p *project) {
-				// A file whose times are not those of the index makes git write it anew.
+				// If a file's times differ from the index, git writes the index again.
 				if err := os.WriteFile(filepath.Join(p.Dir, "test.sh"), []byte(p.Read("test.sh")), 0o644); err != nil {
 					t.Fatal(err)
 				}
@@ -96,7 +96,7 @@ func TestPeopleMayWork(t *testing.T) {
 					t.Errorf("what the person staged is gone: %q", staged)
 				}
 				if !boxed {
-					// Nobody can say whose it was: it is put back, and not lost.
+					// It is unknown who staged it. It is unstaged, but not lost.
 					ref := p.Git("for-each-ref", "--format=%(refname)", "refs/ralph/evidence")
 					if got := p.Git("show", ref+":index/mine.txt"); staged != "" || got != "mine" {
 						t.Errorf("staged %q, in evidence %q", staged, got)
@@ -201,8 +201,8 @@ func TestPeopleMayWork(t *testing.T) {
 	}
 }
 
-// TestShims: an agent's scripts meet the guard whatever client runs them, and
-// the project's own checks do not.
+// TestShims: the guard checks an agent's scripts with any client, but not the
+// project's own checks.
 func TestShims(t *testing.T) {
 	t.Parallel()
 	agent := `say() { echo "$*" >> result.txt; }
@@ -251,7 +251,7 @@ without the variable 2
 	}
 }
 
-// TestControlSocketIsOutOfReach: what steers the loop is for people.
+// TestControlSocketIsOutOfReach: an agent cannot see the loop's socket.
 func TestControlSocketIsOutOfReach(t *testing.T) {
 	t.Parallel()
 	p := attackProject(t,
@@ -277,8 +277,8 @@ func TestControlSocketIsOutOfReach(t *testing.T) {
 	}
 }
 
-// TestPlantedCaches: what the agent leaves in its home folder reaches neither
-// the person's nor that of the checks.
+// TestPlantedCaches: files in the agent's home folder reach neither the
+// person's home folder nor that of the checks.
 func TestPlantedCaches(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "mkdir -p \"$HOME/.cache\"; echo good > \"$HOME/.cache/answer\"\n"+doTask,
@@ -296,7 +296,7 @@ func TestPlantedCaches(t *testing.T) {
 	}
 }
 
-// TestProtectedPaths: a change there is undone and rejects.
+// TestProtectedPaths: a change there is undone and rejected.
 func TestProtectedPaths(t *testing.T) {
 	t.Parallel()
 	agent := "echo '# weaker' >> ralph.toml; mkdir -p .github; echo x > .github/ci.yml\n" + doTask
@@ -337,7 +337,7 @@ func TestProtectedPaths(t *testing.T) {
 	}
 }
 
-// TestTrust: a ralph.toml that nobody here has seen runs nothing.
+// TestTrust: an untrusted ralph.toml runs nothing.
 func TestTrust(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, doTask, check, nil)
@@ -378,9 +378,9 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// TestNoGitDirectory: an agent that removes it has removed everything that
-// could be restored. That is said, nothing is claimed, and nothing hangs; with
-// the sandbox it cannot.
+// TestNoGitDirectory: with the sandbox an agent cannot remove it. Without, all
+// that could be restored is gone. The run says so, claims nothing and does not
+// hang.
 func TestNoGitDirectory(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "rm -rf .git 2>/dev/null; git init -q . 2>/dev/null\n"+doTask,
@@ -397,7 +397,7 @@ func TestNoGitDirectory(t *testing.T) {
 	}
 }
 
-// TestStatusSaysWhatHolds: which mechanism is in force, and what it leaves open.
+// TestStatusSaysWhatHolds: status names the mechanism in force and its gaps.
 func TestStatusSaysWhatHolds(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies the mechanisms")

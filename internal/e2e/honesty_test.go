@@ -18,7 +18,7 @@ import (
 // loops are what the agents run in, git ralph last.
 var loops = []string{"believes-a-word", "believes-checkboxes", "runs-tests-in-place", "git ralph"}
 
-// damage is what came of one agent in one loop.
+// damage is the result of one agent in one loop.
 type damage struct {
 	falseDone, stuck bool
 	lost, harm       []string
@@ -42,11 +42,11 @@ func (d damage) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// TestHonesty runs agents of every class in plain loops and in git ralph, and compares
-// what each calls done with tests that no agent has seen, on a clone, and what a person
-// had with what they have afterwards. In git ralph nothing counts that is not done but
-// for the classes that nothing can reject, nothing is harmed, and nothing is lost but where
-// it is named. RALPH_HONESTY writes the table of all classes into doc/honesty.md.
+// TestHonesty runs agents of every class in plain loops and in git ralph. In a clone, tests
+// that no agent has seen check the work that each calls done. A person's files are compared
+// before and after. In git ralph unfinished work only counts for classes that nothing can
+// reject. Nothing is harmed, and all that is lost is named. RALPH_HONESTY writes the table
+// of all classes into doc/honesty.md.
 func TestHonesty(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("python3"); err != nil {
@@ -119,7 +119,7 @@ func honestyTable(list []liar, loops []string, table [][]damage) string {
 const pythonTest = "import unittest\n\nfrom calc.%s import %[1]s\n\n\nclass Test(unittest.TestCase):\n" +
 	"    def test(self):\n%s"
 
-// suffer lets an agent work in a loop and says what came of it.
+// suffer runs an agent in a loop and returns the damage.
 func suffer(t *testing.T, l liar, loop string) damage {
 	files := map[string]string{
 		"calc/__init__.py": "", "tests/__init__.py": "",
@@ -255,8 +255,8 @@ func marked(marker string) []*os.Process {
 	return list
 }
 
-// trulyDone says whether what the branch holds does what was asked for, in a clone,
-// with the tests as they were and with questions that no agent has seen.
+// trulyDone reports whether the branch does what was asked for. In a clone it runs
+// the original tests and one that no agent has seen.
 func trulyDone(t *testing.T, p *project, outer, base string) bool {
 	t.Helper()
 	dir := filepath.Join(outer, "clone")
@@ -274,7 +274,7 @@ func trulyDone(t *testing.T, p *project, outer, base string) bool {
 		"assert [repr(mul(7, 8)), repr(mul(-2, 3))] == ['56', '-6']\nprint('it multiplies')"}} {
 		c := exec.Command(argv[0], argv[1:]...)
 		c.Dir, c.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + outer}
-		out, err := c.Output() // what ends with 0 has not got to the end for that
+		out, err := c.Output() // exit 0 does not show that it ran to the end
 		if err != nil || argv[0] != "sh" && string(out) != "it multiplies\n" {
 			return false
 		}

@@ -19,7 +19,7 @@ import (
 	"git-ralph/loop/session"
 )
 
-// TestPlayClient is no test: it makes this program a client.
+// TestPlayClient is not a test: it makes this program a client.
 func TestPlayClient(t *testing.T) {
 	t.Parallel()
 	if mode := os.Getenv("BE_CLIENT"); mode != "" {
@@ -27,8 +27,8 @@ func TestPlayClient(t *testing.T) {
 	}
 }
 
-// beClient plays a client that makes the calls of its model, with a hook that
-// it treats in one of several ways, good and bad.
+// beClient plays a client that makes the calls of its model. The mode says how
+// it treats the hook, well or badly.
 func beClient(mode string) int {
 	at := slices.Index(os.Args, "--settings")
 	var settings struct {
@@ -125,7 +125,7 @@ func clientThat(t *testing.T, script string) string {
 	return path
 }
 
-// probeHook asks the program about a client.
+// probeHook lets the program probe a client.
 func probeHook(t *testing.T, client string) result {
 	t.Helper()
 	c := exec.Command(self(t), "hook", "canary", "claude", client)
@@ -143,8 +143,8 @@ func probeHook(t *testing.T, client string) result {
 	return result{code: c.ProcessState.ExitCode(), out: out.String(), err: errs.String()}
 }
 
-// TestHookProbe: a client that asks no hook, or does not care, is noticed
-// before it gets any work.
+// TestHookProbe: a client that does not ask the hook, or ignores it, is noticed
+// before it gets work.
 func TestHookProbe(t *testing.T) {
 	t.Parallel()
 	for _, r := range []struct {
@@ -189,8 +189,8 @@ func realClaude(t *testing.T) string {
 	return client
 }
 
-// TestHookProbeOfClaude: the same with the real client, whole and with what
-// makes it call no hook.
+// TestHookProbeOfClaude: the same with the real client, unchanged and made to
+// skip the hook.
 func TestHookProbeOfClaude(t *testing.T) {
 	t.Parallel()
 	client := realClaude(t)
@@ -222,8 +222,8 @@ func TestHookProbeOfClaude(t *testing.T) {
 	}
 }
 
-// TestClaudeWithSettingsHooks: the real client, told by its settings to call
-// `git ralph hook claude`, and a model that tries what an agent may not.
+// TestClaudeWithSettingsHooks: the settings of the real client make it call
+// `git ralph hook claude`. The model tries what an agent may not do.
 func TestClaudeWithSettingsHooks(t *testing.T) {
 	t.Parallel()
 	client := realClaude(t)
@@ -324,9 +324,9 @@ func TestClaudeWithSettingsHooks(t *testing.T) {
 	}
 }
 
-// TestHostileClaude: the real client with a model that tries a commit in
-// several ways, writes a hook of git with the client's own tool, and leaves a
-// process behind that would write later. Nothing of it has an effect.
+// TestHostileClaude: the model of the real client tries to commit in several
+// ways, writes a git hook with the client's own tool and leaves a process that
+// would write later. None of it has an effect.
 func TestHostileClaude(t *testing.T) {
 	t.Parallel()
 	realClaude(t)
@@ -374,8 +374,8 @@ func TestHostileClaude(t *testing.T) {
 			if exists(hook) || exists(filepath.Join(p.Dir, "ran")) {
 				t.Error("there is a hook")
 			}
-			// What the process wrote in the iteration is the iteration's; it must
-			// write no more now.
+			// What the process wrote during the iteration is part of it. Now it must
+			// write no more.
 			for _, path := range []string{filepath.Join(p.Dir, "late.txt"), outside(p, "late")} {
 				if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 					t.Fatal(err)

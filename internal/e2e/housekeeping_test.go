@@ -13,8 +13,8 @@ import (
 	"git-ralph/fixtures/repo"
 )
 
-// TestLongRunsAreTidied: a run packs its loose objects by the rule that the user
-// gave git, and not at all where they switched that off.
+// TestLongRunsAreTidied: a run packs its loose objects at the user's gc.auto
+// threshold, and never if that is 0.
 func TestLongRunsAreTidied(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it makes many iterations")
@@ -33,7 +33,7 @@ func TestLongRunsAreTidied(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, "echo \"$RALPH_ITERATION\" > out.txt\nexit 1\n", settings, nil)
 			p.Git("config", "gc.auto", row.auto)
-			// git looks at one of 256 folders of objects: a few more than enough.
+			// git samples one of 256 object folders: a few more than enough.
 			looseObjects(t, p, 2000)
 			p.must(t, "add", "the first thing", "--verify", "true")
 			if r := p.run(t, nil, "start", "--max-iterations", "3"); r.code != 4 || strings.Contains(r.err, "tidy") ||

@@ -9,6 +9,7 @@ import (
 
 func TestIndexerWorksBeforeAnIteration(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "a whole orchestrated iteration is in the short form")
 	p := newProject(t, byRole(map[string]string{
 		"indexer": usageLine +
 			"ls -l \"$RALPH_CONTEXT_DIR\"\ntouch \"$RALPH_CONTEXT_DIR/mine\" 2>/dev/null && echo writable\necho junk > " +
@@ -57,8 +58,8 @@ func TestIndexerWorksBeforeAnIteration(t *testing.T) {
 	p.sound(t)
 }
 
-// An indexer that breaks a rule is refused whole; one that dies is recorded.
-// The iteration goes on with what was known before.
+// If an indexer breaks a rule, none of its output counts. A crash is recorded.
+// The iteration continues with the old knowledge.
 func TestIndexerThatFails(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies how an indexer fails")

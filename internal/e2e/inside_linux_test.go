@@ -8,8 +8,8 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// TestReadingInsideARun: the commands that the guard recommends to an agent tell
-// it what is so, although it cannot see the loop's process from its sandbox.
+// TestReadingInsideARun: the commands that the guard recommends to an agent
+// answer correctly, although its sandbox hides the loop's process.
 func TestReadingInsideARun(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it tries every reading command")

@@ -8,8 +8,8 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// TestJournalRefWithoutASandbox: whatever an agent makes of the journal's ref, the
-// run ends by itself and says so, and the journal is whole without a repair.
+// TestJournalRefWithoutASandbox: whatever an agent does to the journal's ref, the
+// run ends by itself and says so. The journal is intact without a repair.
 func TestJournalRefWithoutASandbox(t *testing.T) {
 	t.Parallel()
 	git, err := exec.LookPath("git")

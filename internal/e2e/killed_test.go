@@ -11,18 +11,18 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// ways are what may have to die before a step is reached at all: nothing, or a
-// run at a place that leaves a recovery something to do.
+// ways are the kills needed to reach a step: none, or one that leaves work for
+// a recovery.
 var ways = []string{"", "iteration:agent-ended", "keep:refs-committed"}
 
-// TestKilledAnywhere ends the loop with SIGKILL at every named step (in the
-// short form at a sample of them), of a task that is kept and of one that is rejected first, and starts it again. A
-// step that only a recovery takes is reached by a kill before it. No person is needed
-// in between, and nothing is damaged or lost.
+// TestKilledAnywhere ends the loop with SIGKILL at every named step (the short
+// form: at a sample) and starts it again. One task is kept, one is rejected
+// first. Steps of a recovery need an earlier kill. No person is needed, and
+// nothing is damaged or lost.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
-	// The first attempt at the first task breaks the check; what it wrote must
-	// be gone afterwards. An ignored file and an untracked one are the user's.
+	// The first attempt at the first task breaks the check. Its changes must be
+	// gone afterwards. An ignored file and an untracked one are the user's.
 	agent := "if [ \"$RALPH_TASK_ID-$RALPH_ATTEMPT\" = T-001-1 ] && [ ! -e ../was-broken ]; then\n" +
 		"echo x > broken; echo changed > README; chmod 755 LICENSE; rmdir empty; fi\n" + doTask
 	list := newProject(t, agent, check, nil)
@@ -30,12 +30,12 @@ func TestKilledAnywhere(t *testing.T) {
 	if len(names) < 20 {
 		t.Fatalf("only %d failpoints", len(names))
 	}
-	// Those of linked worktrees are reached with --worktree alone.
+	// Steps of linked worktrees are only reached with --worktree.
 	names = slices.DeleteFunc(names, func(n string) bool {
 		return strings.HasPrefix(n, "linked:") || strings.HasPrefix(n, "follow:") || strings.HasPrefix(n, "land:") ||
 			strings.HasPrefix(n, "redact:") || strings.HasPrefix(n, "worker:") ||
 			strings.HasPrefix(n, "share:") || strings.HasPrefix(n, "claim:") ||
-			strings.HasPrefix(n, "join:") || n == "keep:published" // with a remote alone
+			strings.HasPrefix(n, "join:") || n == "keep:published" // only with a remote
 	})
 	names = long.Sample(t, names, 30)
 	var mu sync.Mutex
@@ -62,9 +62,9 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
-// killedAt ends a run at the step first, when there is one, and the next run at
-// the step name, three times, and looks at what the run after that made of it.
-// It says whether the second step was reached.
+// killedAt kills a run at the step first, if any, and up to three runs at the
+// step name. Then it checks the result of one more run. It reports whether the
+// step name was reached.
 func killedAt(t *testing.T, agent, first, name string) (reached bool) {
 	p := newProject(t, agent, check, map[string]string{".gitignore": ".env\n", "README": "hello\n", "LICENSE": "free\n"})
 	p.Write(".env", "SECRET=1\n")
@@ -116,8 +116,8 @@ func killedAt(t *testing.T, agent, first, name string) (reached bool) {
 	return true
 }
 
-// TestTwoRecoverAtOnce lets several commands meet what a dead run left: one of
-// them repairs it, and what the agent had written is stored once and reachable.
+// TestTwoRecoverAtOnce runs several commands at once after a run died. One of
+// them repairs it. The agent's work is stored once and is reachable.
 func TestTwoRecoverAtOnce(t *testing.T) {
 	t.Parallel()
 	for range long.Number(t, 1, 3) {

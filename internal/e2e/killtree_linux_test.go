@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// killTree ends a process and all that it started at one moment, as the end of
-// a control group or of memory does: git cannot give its locks back.
+// killTree kills a process and its descendants at once, like the end of a
+// control group or an OOM kill: git cannot remove its locks.
 func killTree(pid int) {
 	tree := map[int]bool{pid: true}
 	for grown := true; grown; {
@@ -43,8 +43,8 @@ func killTree(pid int) {
 	}
 }
 
-// TestKilledWithItsGit kills commands together with the git that works for
-// them. The next command that writes gets through, and no lock is left.
+// TestKilledWithItsGit kills commands together with their git processes. The
+// next command that writes succeeds, and no lock is left.
 func TestKilledWithItsGit(t *testing.T) {
 	t.Parallel()
 	n := rounds(t, 16)

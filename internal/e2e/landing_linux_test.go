@@ -7,7 +7,7 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// TestLandKilled ends a landing with SIGKILL at every step. Landing again gives what it would have given.
+// TestLandKilled ends a landing with SIGKILL at every step. Landing again gives the undisturbed result.
 func TestLandKilled(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it kills a landing at every step")
@@ -54,8 +54,8 @@ func TestLandKilled(t *testing.T) {
 	}
 }
 
-// TestLandFromTheLinkedWorktree: where the command is typed does not matter, and a
-// linked branch with a merge of a person lands by a merge.
+// TestLandFromTheLinkedWorktree: land works from either worktree. A linked branch
+// with a person's merge lands by a merge.
 func TestLandFromTheLinkedWorktree(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies where a landing begins")
@@ -82,7 +82,7 @@ func TestLandFromTheLinkedWorktree(t *testing.T) {
 	p.sound(t)
 	p.in(dir).Read("more")
 
-	// Both journals went on: what a person decided meanwhile comes after the work.
+	// Both journals have new entries: the person's change comes after the work.
 	p.must(t, "add", "the second thing")
 	p.must(t, "start", "--worktree")
 	p.must(t, "add", "the third thing")
@@ -96,7 +96,7 @@ func TestLandFromTheLinkedWorktree(t *testing.T) {
 	p.sound(t)
 	p.in(dir).sound(t)
 
-	// Where agents have worked on both, nothing is guessed.
+	// If agents worked on both branches, land refuses.
 	p.must(t, "start", "--worktree")
 	p.must(t, "add", "the fourth thing")
 	if r := p.run(t, nil, "start", "--once"); r.code != 4 {

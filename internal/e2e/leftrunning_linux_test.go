@@ -9,23 +9,24 @@ import (
 	"syscall"
 	"testing"
 
+	"git-ralph/fixtures/long"
 	"git-ralph/internal/proc"
 )
 
-// hang runs until it is ended, with a process beside it that has a session of its
-// own and, with an env that empties it, an environment of its own, too.
+// hang is a command that never ends. It starts a second process in its own
+// session. env can also empty that process's environment.
 func hang(env string) string {
 	return env + `setsid sh -c 'sh -c \"echo \\$\\$ >pid; : >in; exec sleep 600\" & exit 0'; sleep 600`
 }
 
-// TestCommandsOfKilledRunsEnd: without a sandbox, what a killed run leaves running
-// ends with it, also a command that belongs to no iteration, and one that left its
-// session and emptied its environment. Where its keeper was killed as well, the next
-// command that writes ends what still carries the mark.
+// TestCommandsOfKilledRunsEnd: without a sandbox, commands of a killed run end with
+// it, also one outside of an iteration and one that left its session and emptied its
+// environment. If the keeper was killed too, the next command that writes ends what
+// still carries the mark.
 func TestCommandsOfKilledRunsEnd(t *testing.T) {
 	t.Parallel()
 	const emptied = `env -i PATH=\"$PATH\" `
-	for _, row := range []struct {
+	for _, row := range long.Sample(t, []struct {
 		why, env string
 		setup    bool
 		proof    bool // only in the fresh checkout
@@ -36,7 +37,7 @@ func TestCommandsOfKilledRunsEnd(t *testing.T) {
 		{why: "the baseline"},
 		{why: "the last proof, kept", proof: true, env: emptied, alone: true},
 		{why: "the baseline, kept", env: emptied, alone: true},
-	} {
+	}, 2) {
 		t.Run(strings.ReplaceAll(row.why, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			outer := t.TempDir()
@@ -57,7 +58,7 @@ func TestCommandsOfKilledRunsEnd(t *testing.T) {
 			}
 			waitFor(t, "the command runs", func() bool { return exists(filepath.Join(outer, "in")) })
 			if !row.alone {
-				c.Process.Signal(syscall.SIGSTOP) // it would end what comes to it
+				c.Process.Signal(syscall.SIGSTOP) // else it would end the orphans
 				killKeepers(t, p)
 			}
 			c.Process.Kill()

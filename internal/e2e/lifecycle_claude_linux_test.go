@@ -9,8 +9,8 @@ import (
 	"git-ralph/internal/agent/fakemodel"
 )
 
-// TestClaudeCodeThroughAllPhases: the real client is kept to the tools of each
-// phase, asks a person, plans by tools alone, and judges with evidence.
+// TestClaudeCodeThroughAllPhases: the real client is limited to the tools of
+// each phase. It asks a person, plans only by tools and judges with evidence.
 func TestClaudeCodeThroughAllPhases(t *testing.T) {
 	t.Parallel()
 	spec := strings.Replace(loginSpec, "- [ ] logout.txt says bye\n", "", 1)
@@ -23,7 +23,7 @@ func TestClaudeCodeThroughAllPhases(t *testing.T) {
 	handoff := handoffOf("T-001")
 	p, _ := claudeProject(t, nil, "[guard]\nprotected = [\"ralph.toml\", \"specs/**\"]\n")
 	file := func(name string) string { return filepath.Join(p.Dir, name) }
-	// This model's answers name paths of the project, which is there only now.
+	// The model starts after the project because its answers name paths there.
 	model := fakemodel.Start(t, fakemodel.Script{
 		// Discovery: nothing but specs/ may be written.
 		step("I ask first.", tool("ralph_ask_user", map[string]any{"question": "Which greeting?"})),
@@ -31,11 +31,11 @@ func TestClaudeCodeThroughAllPhases(t *testing.T) {
 		step("", call("Bash", map[string]any{"command": "echo x > y", "description": "try"})),
 		step("", call("Write", map[string]any{"file_path": file("specs/login.md"), "content": "# Login\n"})),
 		step("The spec is written."),
-		// It is not whole, and the client is asked once in the same session.
+		// The spec is incomplete: the client is asked once in its session.
 		step("", call("Read", map[string]any{"file_path": file("specs/login.md")})),
 		step("", call("Write", map[string]any{"file_path": file("specs/login.md"), "content": spec})),
 		step("Now it is."),
-		// Planning: the worktree cannot be written, tasks come by the tool.
+		// Planning: the worktree is read-only, tasks come by the tool.
 		step("", call("Write", map[string]any{"file_path": file("plan.md"), "content": "- do it\n"})),
 		step("", tool("ralph_add_task", map[string]any{"title": "say hello", "description": "write login.txt",
 			"criteria": []string{"login.txt says hello"}, "verify": []string{"grep -q hello login.txt"}})),
@@ -47,7 +47,7 @@ func TestClaudeCodeThroughAllPhases(t *testing.T) {
 			"verification_notes": "the file is there"})),
 		step("", tool("ralph_submit_handoff", handoff)),
 		step("Done."),
-		// Validation: what it writes is put back.
+		// Validation: its changes are undone.
 		step("", call("Bash", map[string]any{"command": "cat login.txt; echo spoiled > login.txt", "description": "look"})),
 		step("", tool("ralph_report_criterion", map[string]any{"spec": "specs/login.md",
 			"criterion": "login.txt says hello", "verdict": "pass", "command": "grep hello login.txt",

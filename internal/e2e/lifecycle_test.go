@@ -125,9 +125,9 @@ func (p *project) subjects(t *testing.T) []string {
 	return strings.Split(p.Git("log", "--format=%s"), "\n")
 }
 
-// TestFromASentenceToValidatedWork goes through all phases: it pauses for an
-// answer, wants the specs approved, and what the validation finds goes back to
-// building once.
+// TestFromASentenceToValidatedWork goes through all phases. The run pauses for
+// an answer, wants the specs approved and returns from validation to building
+// once.
 func TestFromASentenceToValidatedWork(t *testing.T) {
 	t.Parallel()
 	p := scripted(t, strings.ReplaceAll(lifecycle, "SPEC", loginSpec), check, nil)
@@ -226,7 +226,7 @@ func TestAnswersFile(t *testing.T) {
 	p.wants(t, 2, []string{"answers.json"}, "run", "--answers", "answers.json", "Build")
 }
 
-// TestDiscovery: what a discovery run leaves is checked by the harness.
+// TestDiscovery: the harness checks what a discovery run leaves.
 func TestDiscovery(t *testing.T) {
 	t.Parallel()
 	write := func(text string) string { return `{ write = "specs/a.md", content = """` + text + `""" }` }
@@ -297,8 +297,8 @@ func TestDiscovery(t *testing.T) {
 	})
 }
 
-// TestLifecycleKilled ends the run with SIGKILL at steps of every phase; `run`
-// goes on from there, and no phase is lost or done twice for good.
+// TestLifecycleKilled ends the run with SIGKILL at steps of every phase. `run`
+// continues from there, and no phase is lost or kept twice.
 func TestLifecycleKilled(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it kills at steps of every phase")
@@ -315,8 +315,8 @@ func TestLifecycleKilled(t *testing.T) {
 			if err := os.WriteFile(file, []byte("hello\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			// A step that is reached in every phase ends the run there each time:
-			// every start gets one write further at most.
+			// A step that every phase reaches kills each start. So each start gets at
+			// most one write further.
 			killed := 0
 			for n := range 4 {
 				args := []string{"run", "--yes", "--answers", file}

@@ -11,8 +11,8 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// TestProcessesEnd: an agent or a check that makes processes without end is
-// ended when they are too many; the reject says so, and the loop goes on.
+// TestProcessesEnd: an agent or a check that keeps making processes is ended at
+// the limit. The reject says so, and the loop continues.
 func TestProcessesEnd(t *testing.T) {
 	t.Parallel()
 	const settings = "[loop]\nmax_attempts = 1\n[guard]\nprocesses = 300\n[validation]\nfresh = \"never\"\nflaky_reruns " +
@@ -49,8 +49,8 @@ func TestProcessesEnd(t *testing.T) {
 }
 
 // TestDiskEnds: an agent that fills the disk is ended before it is full, with
-// and without a sandbox, by one large file, by many, and by files without
-// contents. There is room to restore what was there.
+// and without a sandbox. It writes one large file, many files or empty ones.
+// There is room to restore what was there.
 func TestDiskEnds(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it fills disks")

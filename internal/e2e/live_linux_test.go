@@ -21,7 +21,7 @@ type screen struct {
 }
 
 // onScreen runs one command of the program in a terminal of that many columns.
-// What it ended with stands there afterwards.
+// Its exit code is shown afterwards.
 func (p *project) onScreen(t *testing.T, columns int, env []string, args ...string) *screen {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
@@ -114,8 +114,8 @@ func TestLiveView(t *testing.T) {
 		t.Errorf("the log does not have the note:\n%s", log)
 	}
 
-	// Leaving the view leaves the run alone, and lines go on. A narrow terminal
-	// wraps nothing of the view.
+	// After leaving the view the run goes on and prints lines. A narrow terminal
+	// does not wrap the view.
 	x = p.onScreen(t, 40, nil, "start")
 	x.until("looking around")
 	for line := range strings.Lines(x.until("q leave")) {
@@ -130,8 +130,8 @@ func TestLiveView(t *testing.T) {
 	}
 }
 
-// TestLiveViewOfWorkers: here and from another terminal there is a line for each of
-// several workers, with what its agent does.
+// TestLiveViewOfWorkers: start and watch show a line for each worker with what its
+// agent does.
 func TestLiveViewOfWorkers(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "several workers are shown")
@@ -160,8 +160,8 @@ func TestLiveViewOfWorkers(t *testing.T) {
 	watch.until("ended with 0")
 }
 
-// TestWatch: another terminal shows the same, steers the run, and stays when it
-// ends.
+// TestWatch: another terminal shows the same, steers the run, and stays after
+// its end.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, untilGo, "[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check,
@@ -177,7 +177,7 @@ func TestWatch(t *testing.T) {
 	ended := make(chan result, 1)
 	go func() { ended <- p.run(t, nil, "start") }()
 	x.until("looking around")
-	// What the agent says comes over the loop's socket, as lines when they are asked for.
+	// The agent's output comes over the loop's socket, shown as lines on request.
 	for shown := 0; shown < 2; {
 		shown = strings.Count(wide.until("looking around"), "looking around")
 	}
@@ -195,15 +195,15 @@ func TestWatch(t *testing.T) {
 	x.keys("q")
 	x.until("ended with 0")
 
-	// Where there is no terminal, entries are lines.
+	// With --json, entries are lines.
 	x = p.onScreen(t, 80, nil, "watch", "--json", "-n", "1")
 	x.until(`"event":"session"`)
 	x.keys("C-c")
 	x.until("ended with 0")
 }
 
-// TestNoLiveView: a terminal that cannot move its cursor, and a person who wants
-// none of it, get lines alone.
+// TestNoLiveView: a terminal that cannot move its cursor shows only lines, and
+// so does RALPH_VIEW=off.
 func TestNoLiveView(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, doTask, "[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check,
@@ -217,11 +217,11 @@ func TestNoLiveView(t *testing.T) {
 	}
 }
 
-// TestWatchersComeAndGo: a run does not notice that somebody who watched it is gone,
-// in the middle of a line or not. What nobody reads any more ends it, as it ends
-// others: git ralph start | head.
+// TestWatchersComeAndGo: a run goes on when a watcher ends, even in the middle of a
+// line. A closed output ends it like other programs: git ralph start | head.
 func TestWatchersComeAndGo(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "many watchers")
 	agent := "while [ ! -e go ]; do echo looking around, and telling of it; sleep 0.01; done\nrm -f go\n" + doTask
 	p := newProject(t, agent, "[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check,
 		map[string]string{".gitignore": "go\n"})
@@ -258,7 +258,7 @@ func TestWatchersComeAndGo(t *testing.T) {
 	})
 }
 
-// TestLiveViewLeavesWhatIsThere: what was said before the view began stays on a narrow terminal, and lines above the
+// TestLiveViewLeavesWhatIsThere: on a narrow terminal the view does not overwrite earlier output. Lines above the
 // view and at the end break between words.
 func TestLiveViewLeavesWhatIsThere(t *testing.T) {
 	t.Parallel()

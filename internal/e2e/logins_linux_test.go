@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestPushNeedsCredentials: git push from inside has none, whatever is stored.
+// TestPushNeedsCredentials: an agent's git push has none, whatever is stored.
 func TestPushNeedsCredentials(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -51,7 +51,7 @@ func TestPushNeedsCredentials(t *testing.T) {
 	if got := seen(); strings.Contains(got, base64.StdEncoding.EncodeToString([]byte("user:the-password"))) {
 		t.Errorf("with the sandbox the password was sent: %q", got)
 	}
-	// Without it nothing hides the file; what the harness sets still has no helper.
+	// Without the sandbox the file is visible, but the harness disables helpers.
 	a.agent = `"$G" push "` + url + `" HEAD:main`
 	p = attackProject(t, a)
 	p.must(t, "add", "a thing")
@@ -63,7 +63,7 @@ func TestPushNeedsCredentials(t *testing.T) {
 	}
 }
 
-// TestEnvironment: secrets are for the client that needs them.
+// TestEnvironment: agents and checks do not get unlisted secrets.
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "env > agent-env.txt\n"+doTask,
@@ -92,7 +92,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestChecksSeeNoLogin: the files in which clients keep their logins are not for checks.
+// TestChecksSeeNoLogin: checks cannot read the login files of clients.
 func TestChecksSeeNoLogin(t *testing.T) {
 	t.Parallel()
 	if !hasNamespaces() {

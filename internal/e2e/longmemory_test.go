@@ -11,7 +11,7 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// The harness remembers a session whatever became of its agents.
+// The harness keeps the memory of a session even if its agents die.
 func TestMemoryIsCaptured(t *testing.T) {
 	t.Parallel()
 	agent := `case $RALPH_TASK_ID in
@@ -54,8 +54,8 @@ esac
 	p.sound(t)
 }
 
-// A phase that ends is remembered, and the first agent of the next one is
-// reminded of it.
+// A finished phase is recorded, and the first agent of the next one gets a
+// reminder.
 func TestPhaseMemory(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies what is remembered")
@@ -103,8 +103,8 @@ func (p *project) importTasks(t *testing.T, tasks string) {
 	p.must(t, "import", file)
 }
 
-// TestLongProject: what was a hard constraint in iteration 3 is in the prompt
-// of iteration 200, whatever came after it.
+// TestLongProject: a hard constraint of iteration 3 is still in the prompt of
+// iteration 200.
 func TestLongProject(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it makes many iterations")

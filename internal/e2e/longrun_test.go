@@ -16,12 +16,12 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// samplesOf names the file into which a program that is the test binary writes what
-// it uses; TestMain starts it.
+// samplesOf names the file for the resource samples of the test binary run as the
+// program. TestMain starts them.
 const samplesOf = "RALPH_TEST_SAMPLES"
 
-// writeSamples appends a line for each sample to a file, as long as the program runs:
-// seconds, iterations so far, goroutines, KB of living heap, KB resident, descriptors, child processes.
+// writeSamples appends a line for each sample to a file, as long as the program runs: seconds,
+// iterations so far, goroutines, KB of live heap, KB resident, descriptors, child processes.
 func writeSamples(path string) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -37,7 +37,7 @@ func writeSamples(path string) {
 		if last%sampledEvery() != 1 && sampledEvery() > 1 {
 			continue
 		}
-		runtime.GC() // what lives, not what was not collected yet
+		runtime.GC() // so that only live objects count
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		fds, _ := os.ReadDir("/proc/self/fd")
@@ -72,9 +72,9 @@ func residentKB() int {
 	return 0
 }
 
-// mixedAgent does what agents do in a night: most attempts are good, the others break
-// the check, crash, are killed, are limited, flood, change nothing, forget to say that
-// they are done or do a part. It notes each of its starts as one byte.
+// mixedAgent plays the agents of a night. Most attempts are good. Others break the
+// check, crash, are killed, hit a limit, flood, change nothing, do not say that they
+// are done or do a part. It writes one byte at each start.
 const mixedAgent = `printf x >> "$SAMPLES.iterations"
 part=true
 case $((RALPH_ITERATION % 20)) in
@@ -113,10 +113,9 @@ type sample struct {
 	disk                                                  int // KB of the git directory
 }
 
-// TestLongRun lets one process work through many iterations of every kind, as many as
-// RALPH_LONG_RUN says for `just long-run`, and at most RALPH_LONG_RUN_MINUTES: memory,
-// descriptors, goroutines and processes do not grow. With RALPH_LONG_RUN the figures
-// are written to doc/.
+// TestLongRun runs RALPH_LONG_RUN iterations of every kind in one process, for at most
+// RALPH_LONG_RUN_MINUTES: memory, descriptors, goroutines and processes do not grow.
+// With RALPH_LONG_RUN, which `just long-run` sets, it writes the figures to doc/.
 func TestLongRun(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("what a process uses is read from /proc")
@@ -171,7 +170,7 @@ func (w watched) samples() string { return filepath.Join(w.outer, "at") }
 func (w watched) noted() string { return w.samples() + ".iterations" }
 
 // watch starts the run, waits for its end and returns what it used. It fails the test when
-// goroutines, descriptors, child processes or living heap grow.
+// goroutines, descriptors, child processes or live heap grow.
 func (w watched) watch(t *testing.T) []sample {
 	t.Helper()
 	self, err := os.Executable()
@@ -225,7 +224,7 @@ func (w watched) watch(t *testing.T) []sample {
 	return list
 }
 
-// flat compares what a run used in its second fifth and in its last one.
+// flat checks that a run used no more in its last fifth than in its second.
 func flat(t *testing.T, list []sample) {
 	t.Helper()
 	early, late := list[len(list)/5:2*len(list)/5], list[4*len(list)/5:]

@@ -14,8 +14,8 @@ const claim = `{ tool = "ralph_mark_task_complete", args = { task_id = "${RALPH_
 	`{ handoff = { summary = "all done", freeform = "Everything is implemented and all tests pass. The task is fully ` +
 	`complete and verified." } }`
 
-// goTests is a project with tests that can be run anywhere and that the guard
-// of the tests understands.
+// goTests is a project with tests that run anywhere and that the test guard
+// understands.
 var goTests = map[string]string{
 	"go.mod": "module sum\n\ngo 1.21\n",
 	"sum.go": "package sum\n\nfunc Sum(a, b int) int { return a + b }\n",
@@ -25,8 +25,8 @@ var goTests = map[string]string{
 	"specs/sum.md": strings.ReplaceAll(loginSpec, "login.txt says hello", "Sum adds"),
 }
 
-// TestLies: for every gate an agent that claims success and cheats, with the
-// verdict and the words that a person sees. Nothing of it is kept, and the next
+// TestLies: for every gate an agent cheats and claims success. Rows have the
+// verdict and the words that a person sees. No cheat is kept, but the next
 // honest attempt is.
 func TestLies(t *testing.T) {
 	t.Parallel()
@@ -78,7 +78,7 @@ func TestLies(t *testing.T) {
 				t.Fatal(err)
 			}
 			switch {
-			case c.reason == "": // the guard kept the lie out, and what was honest is kept
+			case c.reason == "": // the guard stopped the lie, and honest work is kept
 				if got := p.Git("diff", "--name-only", before, "HEAD:"); entry.Verdict != "keep" || got != "sum.go" {
 					t.Errorf("the verdict is %s: %s, and %q was committed", entry.Verdict, entry.Reason, got)
 				}
@@ -106,8 +106,8 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// TestProtectedBehindTheGuard: what no command guard sees, because a program of
-// the project does it, is found by comparing.
+// TestProtectedBehindTheGuard: the command guard does not see the changes of a
+// project's program. A comparison finds them.
 func TestProtectedBehindTheGuard(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "echo '# mine' >> ralph.toml\necho x > specs/sum.md\n"+doTask, check,
@@ -121,8 +121,8 @@ func TestProtectedBehindTheGuard(t *testing.T) {
 	p.sound(t)
 }
 
-// TestAmendsDoneTasksAway: what an agent proposes for the plan is judged one by
-// one; a done task stays done.
+// TestAmendsDoneTasksAway: each amendment of an agent is judged by itself. A
+// done task stays done.
 func TestAmendsDoneTasksAway(t *testing.T) {
 	t.Parallel()
 	amend := strings.ReplaceAll(doTask, `"plan_amendments":[]`, `"plan_amendments":[

@@ -42,8 +42,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(ram.Tests(m), map[string]func(){"git-ralph": func() { os.Exit(cli.Main(os.Args)) }})
 }
 
-// plainPython puts the folder of python3 itself first on PATH where PATH leads to a script
-// that looks for it, as that of pyenv: each call of it starts thirty processes.
+// plainPython puts the folder of the real python3 first on PATH if PATH leads to a wrapper
+// script such as pyenv's: each call of it starts thirty processes.
 func plainPython() {
 	found, err := exec.LookPath("python3")
 	if err != nil {
@@ -99,7 +99,7 @@ func asProject(t *testing.T, r *repo.Repo) *project {
 	if err := os.Mkdir(p.bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// git finds us as git-ralph; the wrapper says which program to be.
+	// git finds this wrapper as git-ralph. It picks the program to be.
 	wrapper := "#!/bin/sh\nBE_GIT_RALPH=1 exec '" + self + "' \"$@\"\n"
 	if err := os.WriteFile(filepath.Join(p.bin, "git-ralph"), []byte(wrapper), 0o755); err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func asProject(t *testing.T, r *repo.Repo) *project {
 	return p
 }
 
-// trust says what `git ralph trust` says, without a start of the program.
+// trust does what `git ralph trust` does, without starting the program.
 func (p *project) trust(t *testing.T) {
 	t.Helper()
 	if !exists(filepath.Join(p.Dir, ".git", "config")) {
@@ -124,7 +124,7 @@ const check = "[[checks]]\nname = \"test\"\nrun = \"sh test.sh\"\n"
 // run executes one command of the program.
 func (p *project) run(t *testing.T, env []string, args ...string) result {
 	t.Helper()
-	limit := 10 * time.Minute // a bound for what hangs; a slow machine takes a tenth of it
+	limit := 10 * time.Minute // ends hanging commands; a slow machine takes a tenth of it
 	if long.On() {            // tool chains are run, and hundreds of iterations
 		limit = 30 * time.Minute
 	}
@@ -156,8 +156,8 @@ func (p *project) run(t *testing.T, env []string, args ...string) result {
 	return r
 }
 
-// waitFor polls until what another process does has happened, and fails the
-// test when that does not come in a time that is long for a loaded machine, too.
+// waitFor polls until another process has done something. It fails the test
+// after 2 minutes, which is long even for a loaded machine.
 func waitFor(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
@@ -202,7 +202,7 @@ func (p *project) runFor(t *testing.T, d time.Duration, args ...string) int {
 	return c.ProcessState.ExitCode()
 }
 
-// must is run for commands that have to succeed.
+// must is like run, for commands that have to succeed.
 func (p *project) must(t *testing.T, args ...string) string {
 	t.Helper()
 	r := p.run(t, nil, args...)
@@ -212,7 +212,7 @@ func (p *project) must(t *testing.T, args ...string) string {
 	return r.out
 }
 
-// sound says that nothing is damaged and nothing lies around.
+// sound checks that nothing is damaged or left behind.
 func (p *project) sound(t *testing.T) {
 	t.Helper()
 	if out, err := p.Try("fsck", "--strict", "--no-dangling"); err != nil {

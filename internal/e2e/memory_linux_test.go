@@ -11,8 +11,8 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// memoryGroup makes a group of processes with little memory, and returns the
-// file to join it by.
+// memoryGroup makes a control group with little memory and returns the file to
+// join it by.
 func memoryGroup(t *testing.T, bytes string) string {
 	t.Helper()
 	for _, g := range []struct{ root, limit string }{
@@ -37,9 +37,9 @@ func memoryGroup(t *testing.T, bytes string) string {
 	return ""
 }
 
-// TestMemoryEnds: an agent or a check that takes more memory than there is ends
-// as a reject that says so; the loop goes on. Nothing runs beside it: the kernel counts
-// such ends for the whole machine, and another agent that is killed would be one of them.
+// TestMemoryEnds: an agent or a check that runs out of memory is rejected with that
+// reason, and the loop goes on. The test is not parallel: the kernel counts OOM kills for
+// the whole machine, so another killed agent would count as well.
 func TestMemoryEnds(t *testing.T) {
 	long.Only(t, "it uses up memory")
 	const glutton = `python3 -c "x = b'x' * 10**9"`

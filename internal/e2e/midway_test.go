@@ -5,10 +5,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"git-ralph/fixtures/long"
 )
 
-// TestInAPersonsMidst: what a person is in the midst of is not stepped into, and the message
-// says what to do. Each row leaves the repository as it was found.
+// TestInAPersonsMidst: commands leave a person's unfinished work alone, and the message says
+// what to do. Each row leaves the repository as it was.
 func TestInAPersonsMidst(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, doTask, check, map[string]string{"specs/one.md": "# One\n", "a": "a\n", ".gitignore": "x.log\n"})
@@ -79,10 +81,11 @@ func TestInAPersonsMidst(t *testing.T) {
 	}
 }
 
-// TestShallowJournal: where a clone has only the newest entries, the message says how the
-// others come, and they do.
+// TestShallowJournal: a clone has only the newest entries. The message names a working
+// command for the others.
 func TestShallowJournal(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "a shallow clone")
 	p := newProject(t, doTask, check, nil)
 	p.must(t, "add", "the first thing")
 	p.run(t, nil, "start")

@@ -92,8 +92,8 @@ func TestClaudeCodeHandsOver(t *testing.T) {
 }
 
 // TestClaudeCodeAtTheEndOfItsWindow: a client that does not hand over is ended
-// at 80 %, and one whose provider says that the prompt is too long goes the
-// same way; neither is a failure of the task.
+// at 80 %. A prompt that the provider calls too long has the same effect.
+// Neither is a failure of the task.
 func TestClaudeCodeAtTheEndOfItsWindow(t *testing.T) {
 	t.Parallel()
 	overflow := fakemodel.Step{Status: 400, ErrorType: "invalid_request_error",

@@ -10,8 +10,8 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// byRole is an agent with a part for each role; the coding part does the task.
-// A part ends the script.
+// byRole is an agent with a script for each role. Roles without one, such as
+// coding, do the task.
 func byRole(parts map[string]string) string {
 	var b strings.Builder
 	b.WriteString("case $RALPH_ROLE in\n")
@@ -27,7 +27,7 @@ func answer(doc string) string {
 	return "cat > \"$RALPH_HANDOFF_FILE\" <<'END'\n" + doc + "\nEND"
 }
 
-// shownIteration is what `show N --json` says, as far as it matters here.
+// shownIteration is the part of `show N --json` that matters here.
 type shownIteration struct {
 	Verdict  string   `json:"verdict"`
 	Reason   string   `json:"reason"`
@@ -177,8 +177,8 @@ func TestOrchestratedIteration(t *testing.T) {
 	p.sound(t)
 }
 
-// What a context agent answers before the coding agent is done; a preparation
-// that cannot be used falls back to the prompt of the index mode.
+// The harness acts on the answer of the context agent before the coding agent.
+// If it is unusable, the prompt of the index mode is used.
 func TestPreparation(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies what a context agent answers")
@@ -234,8 +234,8 @@ func TestPreparation(t *testing.T) {
 	}
 }
 
-// What research has found reaches the next preparation and, when that fails,
-// the coding agent itself.
+// Research results reach the next preparation and, if that fails, the coding
+// agent itself.
 func TestResearchReachesTheNextPreparation(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies the helper agents")
@@ -257,8 +257,7 @@ else exit 1; fi`, "context-post": "exit 0",
 	}
 }
 
-// A pass that may write adds to the iteration what the checks accept, and
-// nothing else.
+// A pass that may write adds its changes only if the checks accept them.
 func TestPassThatWrites(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies what a pass does")
@@ -374,8 +373,8 @@ func TestPrintedPromptIsThePromptThatIsSent(t *testing.T) {
 	}
 }
 
-// The loop may be killed while a helper works, before the coding agent and
-// after it: the next start needs no person and loses nothing.
+// The loop is killed while a helper works, before or after the coding agent.
+// The next start needs no person and loses nothing.
 func TestKilledWhileAHelperWorks(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it kills beside each helper agent")
@@ -386,7 +385,7 @@ func TestKilledWhileAHelperWorks(t *testing.T) {
 			if role == "indexer" {
 				mode = "handoff-plus-index"
 			}
-			// Without a sandbox the agent's parent is its keeper, and that one's the loop.
+			// Without a sandbox the agent's parent is its keeper, whose parent is the loop.
 			die := "if [ ! -e ../died ]; then : > ../died; echo junk > junk.txt; " +
 				"kill -9 $(awk '/^PPid/ {print $2}' /proc/$PPID/status); sleep 60; fi"
 			p := newProject(t, "if [ $RALPH_ROLE = "+role+" ]; then\n"+die+"\nfi\n"+
@@ -411,8 +410,7 @@ func TestKilledWhileAHelperWorks(t *testing.T) {
 	}
 }
 
-// A helper that touches git is noticed like any agent, also where no sandbox
-// keeps it from doing so.
+// A helper that touches git is noticed like any agent, even without a sandbox.
 func TestHelperThatTouchesGit(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies the helper agents")
@@ -426,7 +424,7 @@ func TestHelperThatTouchesGit(t *testing.T) {
 	} {
 		t.Run(r.role, func(t *testing.T) {
 			t.Parallel()
-			// The shims are for clients; a script that calls git by its path gets by.
+			// The shims need PATH; a script with its own PATH bypasses them.
 			part := "PATH=/usr/bin:/bin\n" + r.part
 			p := newProject(t, byRole(map[string]string{"context-prep": "exit 0", "context-post": "exit 0",
 				"review": "exit 0", r.role: part}),

@@ -20,7 +20,7 @@ attempts eight are good; one breaks the check and says that all tests pass, and 
 good ones the connection is cut once, in another the model is overloaded once, in a third a command prints 200 KB; in all of them the
 model tries to commit and is denied. The sandbox is on, and the check runs after each attempt.`
 
-// nightAttempt is what the model does in attempt n, on the n-th task that is left.
+// nightAttempt is what the model does in attempt n on the given task.
 func nightAttempt(n, task int) (steps fakemodel.Script, kept bool) {
 	id := fmt.Sprintf("T-%03d", task)
 	bash := func(text, command string) fakemodel.Step {
@@ -48,7 +48,7 @@ func nightAttempt(n, task int) (steps fakemodel.Script, kept bool) {
 }
 
 // TestNight lets one process work for RALPH_NIGHT minutes with the real Claude Code and a
-// scripted model. What it uses does not grow, nothing is left running, and exactly the good
+// scripted model. Its resource use does not grow. Nothing is left running. Exactly the good
 // attempts are kept. The figures are written to doc/.
 func TestNight(t *testing.T) {
 	minutes, err := strconv.Atoi(os.Getenv("RALPH_NIGHT"))

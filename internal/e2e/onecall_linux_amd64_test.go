@@ -18,11 +18,11 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// counted makes the test binary the program itself, below a filter of system calls that asks the
-// test about each call whose number is in the variable.
+// counted, a list of system call numbers, turns the test binary into the program under a seccomp
+// filter that asks the test about each of these calls.
 const counted = "RALPH_TEST_CALLS"
 
-// single are kinds of system calls of which one fails in a whole run.
+// single are kinds of system calls; one call of a kind fails per run.
 var single = []struct {
 	name    string
 	numbers []int
@@ -46,7 +46,7 @@ var single = []struct {
 	{"chmod", []int{unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_CHMOD}, unix.EPERM},
 }
 
-// init and not TestMain, which is there for every system.
+// This is an init because TestMain is shared by all systems.
 func init() {
 	if numbers := os.Getenv(counted); numbers != "" {
 		becomeCounted(numbers)
@@ -90,7 +90,7 @@ func becomeCounted(numbers string) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		panic(err)
 	}
-	// From here on nothing of Go's own may come between: it makes calls that nobody answers yet.
+	// From here on the Go runtime must not run: nobody answers its system calls yet.
 	fd, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER,
 		unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
 		uintptr(unsafe.Pointer(&filter)))
@@ -123,8 +123,8 @@ type (
 	}
 )
 
-// failingCalls are the calls of a kind that fail: the one with the number first, and those that
-// are apart, twice apart and so on behind it. apart = 0: no other; first = 0: none.
+// failingCalls selects the calls of a kind that fail: call number first and, from there, every
+// apart-th one. apart = 0: only the first; first = 0: none.
 type failingCalls struct {
 	numbers      []int
 	err          syscall.Errno
@@ -135,8 +135,8 @@ func (f failingCalls) fails(n int) bool {
 	return f.first > 0 && (n == f.first || f.apart > 0 && n > f.first && (n-f.first)%f.apart == 0)
 }
 
-// oneCall runs a command of the program while calls fail, counted over the program and all that
-// it starts. It returns how many calls there were, and what failed.
+// oneCall runs a command while calls fail. Calls of the program and its children count
+// together. It returns the number of calls and which failed.
 func (p *project) oneCall(t *testing.T, f failingCalls, args ...string) (result, int, []string) {
 	t.Helper()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -163,7 +163,7 @@ func (p *project) oneCall(t *testing.T, f failingCalls, args ...string) (result,
 	fd := int(*(*int32)(unsafe.Pointer(&rights[unix.CmsgLen(0)])))
 	defer unix.Close(fd)
 	limit := time.AfterFunc(4*time.Minute, func() {
-		c.Process.Signal(syscall.SIGQUIT) // it says where it stands
+		c.Process.Signal(syscall.SIGQUIT) // prints its stacks
 		time.Sleep(20 * time.Second)
 		c.Process.Kill()
 	})
@@ -177,7 +177,7 @@ func (p *project) oneCall(t *testing.T, f failingCalls, args ...string) (result,
 	return r, calls, what
 }
 
-// answerCalls lets each call happen or fail, until the last process below the filter is gone.
+// answerCalls lets each call proceed or fail until the last process under the filter ends.
 func answerCalls(fd int, f failingCalls) (calls int, what []string) {
 	for {
 		ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
@@ -193,7 +193,7 @@ func answerCalls(fd int, f failingCalls) (calls int, what []string) {
 		var notice seccompNotice
 		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_RECV,
 			uintptr(unsafe.Pointer(&notice))); errno != 0 {
-			continue // whoever made it is gone
+			continue // the caller is gone
 		}
 		answer := seccompAnswer{id: notice.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 		// The first execve is that of the program itself.
@@ -206,9 +206,9 @@ func answerCalls(fd int, f failingCalls) (calls int, what []string) {
 	}
 }
 
-// ofPipe reports whether something is read from a pipe. Linux knows no error there, and Go has
-// nothing prepared for one: when the pipe by which a child says that it runs cannot be read, it
-// waits for the child, which waits for its input, for ever.
+// ofPipe reports whether a call reads from a pipe. Linux has no error there, and Go does not
+// expect one: if it cannot read the pipe on which a child reports its start, it waits for the
+// child for ever, and the child for its input.
 func ofPipe(notice seccompNotice) bool {
 	if notice.number != unix.SYS_READ {
 		return false
@@ -217,7 +217,7 @@ func ofPipe(notice seccompNotice) bool {
 	return strings.HasPrefix(file, "pipe:")
 }
 
-// describeCall names who makes a call, and the file where that is easy to say.
+// describeCall names the caller, the call and, if easy to find, the file.
 func describeCall(notice seccompNotice) string {
 	proc := fmt.Sprintf("/proc/%d/", notice.pid)
 	line, _ := os.ReadFile(proc + "cmdline")
@@ -239,12 +239,11 @@ func describeCall(notice seccompNotice) string {
 	return what
 }
 
-// TestOneCallOfAnIterationFails: of all calls of a kind that the program and what it starts make
-// in a run of one task, exactly one fails; then another one, in another run. The first start
-// says what was wrong or comes to its end, no file of a person's is touched, and the next start
-// comes to its end with nothing lost, damaged or counted twice. RALPH_CALLS is how many of each
-// kind are tried. With RALPH_CALLS_APART=N every call is tried, and in one run all those fail
-// that are N apart; RALPH_CALLS_FROM is where that begins.
+// TestOneCallOfAnIterationFails: in each run of one task exactly one call of a kind fails, in
+// the program or its children. The first start names the error or completes. No file of a person
+// is touched. The next start completes with nothing lost, damaged or counted twice. RALPH_CALLS
+// is the number of calls tried per kind. RALPH_CALLS_APART=N tries every call; in one run all
+// calls that are N apart fail. RALPH_CALLS_FROM is the first of them.
 func TestOneCallOfAnIterationFails(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it runs an iteration for every call that can fail")
@@ -290,8 +289,8 @@ func TestOneCallOfAnIterationFails(t *testing.T) {
 	}
 }
 
-// oneFails runs a task while calls fail, then the next start, and adds another task. It returns
-// what failed, and the exit code of the first start.
+// oneFails runs a task while calls fail, starts again and adds another task. It returns the
+// failed calls and the exit code of the first start.
 func (p *project) oneFails(t *testing.T, f failingCalls, task int) ([]string, int) {
 	t.Helper()
 	before := p.entries()
@@ -304,7 +303,7 @@ func (p *project) oneFails(t *testing.T, f failingCalls, task int) ([]string, in
 		t.Errorf("the next start: exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	if strings.Contains(first.out, "git ralph fsck --repair writes it again") {
-		p.must(t, "fsck", "--repair") // a note, which is made of the entry
+		p.must(t, "fsck", "--repair") // the note, rebuilt from its entry
 	}
 	p.well(t, before)
 	id := fmt.Sprintf("T-%03d", task)

@@ -14,9 +14,9 @@ import (
 	"git-ralph/fixtures/repo"
 )
 
-// TestTwoOperators: two people steer at once from two processes, beside a loop
-// and somebody at the command line. Each of their commands is applied exactly
-// once and is in the log with where it came from: a thousand of them in the long form.
+// TestTwoOperators: two people steer a loop at once from two processes, beside
+// somebody at the command line. Each command is applied exactly once, and the log has
+// its origin. The long form has a thousand of them.
 func TestTwoOperators(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "two people steer at once")
@@ -94,8 +94,8 @@ func TestTwoOperators(t *testing.T) {
 	p.sound(t)
 }
 
-// TestPageOfALongRun: the page of ten thousand iterations sends a part at a time,
-// and its first answer does not wait for the whole history.
+// TestPageOfALongRun: the page of ten thousand iterations is sent in parts. Its
+// first answer does not wait for the whole history.
 func TestPageOfALongRun(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it makes ten thousand iterations")

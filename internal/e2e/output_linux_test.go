@@ -6,20 +6,22 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"git-ralph/fixtures/long"
 )
 
-// TestOutputInTheWorktree: the file that a start writes its output to is neither put back, which
-// would take away what it says, nor the agent's to change, nor part of a commit; and it is still there when
-// a start that was killed is recovered.
+// TestOutputInTheWorktree: start writes its output to a file in the worktree. The file is not restored,
+// which would lose output. The agent cannot change it, and no commit has it. It survives the recovery of a
+// killed start.
 func TestOutputInTheWorktree(t *testing.T) {
 	t.Parallel()
 	agent := "echo hack >> logs/night.log\nrm -f logs/night.log\necho x >> a\n" +
 		"test \"$RALPH_ITERATION\" = 1 || echo '{\"fully_complete\": true}' > \"$RALPH_HANDOFF_FILE\"\n"
-	for _, row := range []struct{ why, line string }{
+	for _, row := range long.Sample(t, []struct{ why, line string }{
 		{"its standard output", "git-ralph start > logs/night.log 2>&1"},
 		{"a file that is written on", "git-ralph start >> logs/night.log 2>&1"},
 		{"tee in its pipeline", "git-ralph start 2>&1 | tee logs/night.log"},
-	} {
+	}, 2) {
 		t.Run(strings.ReplaceAll(row.why, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, agent, check, map[string]string{"a": "a\n"})

@@ -11,8 +11,8 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// talker works until a file is there. Its tasks say what else it does: ask, wish
-// for a person, or change something that has to be put back.
+// talker works until a file exists. Depending on its task it also asks for a
+// person's review or breaks the check.
 const talker = `echo "looking around for $RALPH_TASK_ID"
 n=$((RALPH_ITERATION * 7 % 5))
 echo '{"type":"text","text":"The tests show what is missing: I write the failing one first."}'
@@ -34,8 +34,8 @@ cat > "$RALPH_HANDOFF_FILE" <<END
 END
 `
 
-// pictures keeps screenshots: as artifacts of the test (go test -artifacts), and
-// those that the documents show in the folder that RALPH_TEST_PICTURES names.
+// pictures saves screenshots as artifacts of the test (go test -artifacts).
+// Those for the documents also go to the folder in RALPH_TEST_PICTURES.
 func pictures(t *testing.T, page *browser.Page, names ...string) {
 	t.Helper()
 	page.Eval(`document.getElementById("toasts").replaceChildren()`)
@@ -61,8 +61,8 @@ func pictures(t *testing.T, page *browser.Page, names ...string) {
 	}
 }
 
-// pale finds texts that are hard to read: less than 4.5 to 1 against what is
-// behind them.
+// pale finds texts that are hard to read: contrast to the background below
+// 4.5:1.
 const pale = `(() => {
 	const light = (rgb) => { const [r, g, b] = rgb.map((v) => { v /= 255;
 		return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
@@ -86,8 +86,8 @@ const pale = `(() => {
 	return [...out].join("\n");
 })()`
 
-// TestPageDrawsWhatComesTogether: two states of a run may come before the page is drawn again,
-// the second one with more in it.
+// TestPageDrawsWhatComesTogether: two states of a run can arrive before the page is drawn
+// again, the second with more in it.
 func TestPageDrawsWhatComesTogether(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it runs a part of the page in a browser")
@@ -112,8 +112,8 @@ func TestPageDrawsWhatComesTogether(t *testing.T) {
 	}
 }
 
-// TestPageInABrowser: every control is clicked in a real browser beside a real
-// loop, which is seen to do it; whatever an agent writes stays text.
+// TestPageInABrowser clicks every control in a real browser and checks that a
+// real loop obeys. Whatever an agent writes stays text.
 func TestPageInABrowser(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it clicks through the page in a browser")
@@ -177,7 +177,7 @@ func TestPageInABrowser(t *testing.T) {
 	logged("operator: resume")
 	page.Shows("#live", "looking around for T-002")
 
-	// Two attempts, then a task is skipped while it is at work.
+	// Two attempts, then a task is skipped while an agent works on it.
 	p.Write("go-T-002", "")
 	page.Shows("#now", "attempt 2")
 	p.Write("go-T-002", "")
@@ -187,7 +187,7 @@ func TestPageInABrowser(t *testing.T) {
 	page.Shows("#recent", "skipped")
 	end(3) // everything else waits on it
 
-	// Taken back, it is worked on, and the run stopped after that.
+	// The task is retried, and the run is stopped after it.
 	page.Key("2")
 	page.Click(`[data-act="retry:T-003"]`)
 	logged("retry")
@@ -219,7 +219,7 @@ func TestPageInABrowser(t *testing.T) {
 	end(130)
 	page.Shows("#now", "No loop is running")
 
-	// A person's word is wanted: once approved, once rejected.
+	// Two tasks ask for a review: one is approved, one rejected.
 	start()
 	page.Shows("#live", "looking around for T-004")
 	p.Write("go-T-004", "")
@@ -238,7 +238,7 @@ func TestPageInABrowser(t *testing.T) {
 	send()
 	logged("say more")
 
-	// Settings: what is wrong is refused with the reason.
+	// Settings: a wrong value is refused with the reason.
 	page.Key("6")
 	set := func(key, value, answer string) {
 		t.Helper()
@@ -300,13 +300,13 @@ func TestPageInABrowser(t *testing.T) {
 	}
 }
 
-// TestPageAnswersQuestions: a question of an agent stands on top of the page, and
-// what is clicked there reaches the agent.
+// TestPageAnswersQuestions: an agent's question is at the top of the page, and
+// the answer clicked there reaches the agent.
 func TestPageAnswersQuestions(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it answers questions in a browser")
 	b := browser.Start(t)
-	// Nobody is at the terminal, so that the question is answered for the next attempt.
+	// Nobody is at the terminal, so the answer is for the next attempt.
 	p := newProject(t, `if git-ralph tool ralph_ask_user '{"question":"Which <i>colour</i>?","options":["red","blue"]}' |
 	grep '"answer": *"blue"'; then
 `+doTask+`
@@ -331,8 +331,8 @@ else while [ ! -e go ]; do sleep 0.1; done; fi
 	}
 }
 
-// TestExportInABrowser: the page as files, opened without a server, shows the run
-// and what belongs to each iteration.
+// TestExportInABrowser: the exported page, opened without a server, shows the run
+// and the parts of each iteration.
 func TestExportInABrowser(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it looks at the files in a browser")

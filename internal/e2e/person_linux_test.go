@@ -16,11 +16,11 @@ import (
 var acts = []string{"nothing", "edit", "edit of a committed file", "commit", "stash", "stash and pop", "switch",
 	"commit elsewhere"}
 
-// aPerson works in a repository with plain git. Each file that they write has a name and a
-// text of its own, so that it can be said of each whether it is lost.
+// aPerson works in a repository with plain git. Each of their files has a unique name and
+// text, so that a loss can be noticed.
 type aPerson struct {
 	p     *project
-	calm  *sync.Mutex // held while they act: git itself loses what it is about to write to a prune=now
+	calm  *sync.Mutex // held during an act: git itself loses objects to a concurrent prune=now
 	n     int
 	texts map[string]string // written in the present act, by path
 	did   map[string]int
@@ -33,8 +33,8 @@ func newPerson(p *project, calm *sync.Mutex) *aPerson {
 
 func (a *aPerson) choose(random *rand.Rand) string { return acts[random.IntN(len(acts))] }
 
-// does one act. Each command of git may be refused, as the one who works beside it holds the
-// index at times: the person leaves it at that.
+// does performs one act. A git command may fail while another process holds the index; the
+// person then gives up on it.
 func (a *aPerson) does(t *testing.T, act string) {
 	a.texts = map[string]string{}
 	if act == "nothing" {
@@ -91,15 +91,15 @@ func (a *aPerson) comesHome(t *testing.T, where string) {
 		if said, err = a.p.Try("switch", "-q", "main"); err == nil {
 			continue
 		}
-		// A lock of a killed command goes with the next command, and changes are put aside.
+		// The next command removes the lock of a killed one. Changes are stashed.
 		a.p.run(t, nil, "inject", "I am elsewhere")
 		a.p.Try("stash", "push", "-q")
 	}
 	t.Fatalf("%s: the person cannot go back to main: %s", where, said)
 }
 
-// lostNothing looks for each text of the last act: in the worktree, in git, or where git ralph
-// puts aside what is too large for git.
+// lostNothing looks for each text of the last act in the worktree, in git, and in git ralph's
+// folder for files too large for git.
 func (a *aPerson) lostNothing(t *testing.T, where string) {
 	t.Helper()
 	var objects string

@@ -403,11 +403,11 @@ func TestVerify(t *testing.T) {
 	}
 	if doc.Proved != 1 || doc.Others != 0 || len(doc.Commits) != 1 || doc.Commits[0].Task != "T-002" ||
 		doc.Rate == nil || len(doc.Commits[0].Checks) != 2 || doc.Commits[0].Checks[1].Name != "test -s out-T-001.txt" {
-		t.Errorf("%+v", doc) // at the tip, what the finished tasks demand runs beside the checks
+		t.Errorf("%+v", doc) // at the tip, the verify commands of finished tasks run as well
 	}
 	p.wants(t, 2, []string{"no range of commits", "hint:"}, "verify", "nonsense..")
 
-	// A person puts something on top, and squashes all that was kept.
+	// A person adds a commit and then squashes all kept commits.
 	p.Write("by-hand.txt", "x")
 	p.Git("add", "-A")
 	p.Git("commit", "-qm", "by hand")
@@ -419,7 +419,7 @@ func TestVerify(t *testing.T) {
 	p.Git("commit", "-qm", "all of it\n\n"+body)
 	p.wants(t, 0, []string{"1 proved"}, "verify")
 
-	// What was committed is not what was checked.
+	// The commit differs from what was checked.
 	p.Write("broken", "x")
 	p.Git("add", "-A")
 	p.Git("commit", "-q", "--amend", "--no-edit")

@@ -88,7 +88,7 @@ func asPage(screen string) string {
 	return b.String()
 }
 
-// setGraphic applies one sequence that selects how text looks.
+// setGraphic applies one SGR escape sequence to a style.
 func setGraphic(style map[string]string, codes []string) {
 	for i := 0; i < len(codes); i++ {
 		var n int

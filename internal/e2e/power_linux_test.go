@@ -18,8 +18,8 @@ import (
 	"git-ralph/fixtures/repo"
 )
 
-// rounds is how often a test of chance tries: few times in a long run of the
-// tests, and as often as a recipe says in RELIABILITY_ROUNDS.
+// rounds is the number of tries of a randomized test: RELIABILITY_ROUNDS if a
+// recipe sets it, else few in the long form.
 func rounds(t *testing.T, few int) int {
 	t.Helper()
 	n, err := strconv.Atoi(os.Getenv("RELIABILITY_ROUNDS"))
@@ -30,8 +30,8 @@ func rounds(t *testing.T, few int) int {
 	return n
 }
 
-// powerDisk is an ext4 file system of its own that can be shut down as by a
-// power cut: what was not flushed is gone.
+// powerDisk is an ext4 file system that can be shut down as by a power cut:
+// unflushed data is lost.
 type powerDisk struct{ image, dir string }
 
 func newPowerDisk(t *testing.T) *powerDisk {
@@ -56,7 +56,7 @@ func newPowerDisk(t *testing.T) *powerDisk {
 	return d
 }
 
-// cut ends every write at once, as the mains do.
+// cut ends every write at once, like a power cut.
 func (d *powerDisk) cut(t *testing.T) {
 	t.Helper()
 	f, err := os.Open(d.dir)
@@ -70,9 +70,9 @@ func (d *powerDisk) cut(t *testing.T) {
 	}
 }
 
-// back mounts the disk again, as after the next boot. It is a copy of the image that is mounted:
-// a sandbox that another test started meanwhile has a copy of every mount, and while one has
-// this, the dead file system is not gone, and a second mount of it would be the dead one again.
+// back mounts the disk again, as after the next boot. It mounts a copy of the image: another
+// test's sandbox may hold a copy of the old mount, which keeps the dead file system alive.
+// Mounting the same image would give the dead one again.
 func (d *powerDisk) back(t *testing.T) {
 	t.Helper()
 	must := func(name string, args ...string) {

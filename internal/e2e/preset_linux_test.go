@@ -9,9 +9,9 @@ import (
 	"git-ralph/internal/agent/fakemodel"
 )
 
-// A client without a driver of its own finishes a task by its preset: Qwen Code
-// writes a file, is kept from a commit, and says that the task is complete. Without
-// a way to log in, which is the file of its settings here, the run ends and says so.
+// A client without its own driver finishes a task by its preset: Qwen Code writes a
+// file, is denied a commit and reports the task complete. Without a login, here its
+// settings file, the run ends and says so.
 func TestPresetWithItsRealClient(t *testing.T) {
 	t.Parallel()
 	binary := os.Getenv("RALPH_TEST_QWEN")

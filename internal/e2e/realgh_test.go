@@ -22,8 +22,8 @@ import (
 	"git-ralph/internal/text"
 )
 
-// service plays the part of a GitHub that a real gh speaks to, for one
-// repository with two issues and at most one pull request.
+// service plays GitHub for a real gh: one repository with two issues and at
+// most one pull request.
 type service struct {
 	git  func(args ...string) string // in the repository of the server
 	mu   sync.Mutex
@@ -84,8 +84,8 @@ func nodes(list ...any) fields {
 	return fields{"nodes": append([]any{}, list...), "totalCount": len(list), "pageInfo": fields{"hasNextPage": false}}
 }
 
-// answer has all that gh asks of the repository, in whatever it asks; it leaves out
-// what it does not need.
+// answer returns all that gh may ask about the repository. gh ignores fields that
+// it does not need.
 func (s *service) answer(query string, variables fields) fields {
 	input, _ := variables["input"].(fields)
 	switch {
@@ -101,7 +101,7 @@ func (s *service) answer(query string, variables fields) fields {
 		s.pr["isDraft"] = false
 		return fields{"markPullRequestReadyForReview": fields{"pullRequest": fields{"id": "PR_7"}}}
 	case strings.Contains(query, "__type("):
-		out := fields{} // gh wants nothing that it did not ask for here
+		out := fields{} // here gh accepts only fields that it asked for
 		for _, m := range regexp.MustCompile(`(\w+): __type`).FindAllStringSubmatch(query, -1) {
 			out[m[1]] = fields{"fields": []any{fields{"name": "state"}}}
 		}
@@ -127,8 +127,8 @@ func (s *service) answer(query string, variables fields) fields {
 			"pageInfo": fields{"hasNextPage": false}}}
 }
 
-// check is the one check of the pull request: it runs when a commit is seen first,
-// and is red until the commit has the file fixed.txt.
+// check is the only check of the pull request. It runs at the first look at a
+// commit, and is red until the commit has fixed.txt.
 func (s *service) check(query string) fields {
 	commit := s.git("rev-parse", "notes")
 	c := fields{"__typename": "CheckRun", "name": "build", "status": "COMPLETED", "conclusion": "SUCCESS",
@@ -147,8 +147,8 @@ func (s *service) check(query string) fields {
 	return c
 }
 
-// proxy leads every connection to one server, so that gh finds it under a name and
-// at the port that it expects.
+// proxy forwards every connection to one server, so that gh reaches it at the name
+// and port that it expects.
 func proxy(t *testing.T, server string) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -181,8 +181,8 @@ func proxy(t *testing.T, server string) string {
 	return "http://" + l.Addr().String()
 }
 
-// TestRealGh: issues come in, a pull request goes out and its checks lead the run, through the gh that is installed. It
-// speaks to a server on the loopback address.
+// TestRealGh uses the installed gh with a server on the loopback address: it imports issues, opens a pull request and
+// follows its checks.
 func TestRealGh(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("gh"); err != nil {

@@ -13,8 +13,7 @@ import (
 	"git-ralph/fixtures/repo"
 )
 
-// recipeLines are the lines of doc/sharing.md that a job of a CI system runs, and the
-// command of its container.
+// recipeLines are the commands of the CI job in doc/sharing.md and of its container.
 func recipeLines(t *testing.T) (job string, container []string) {
 	t.Helper()
 	data, err := os.ReadFile("../../doc/sharing.md")

@@ -31,7 +31,7 @@ func recipe(t *testing.T, dir, stdin, name string, args ...string) string {
 	return string(out)
 }
 
-// billOf reads a bill of materials and compares it with what its program says of itself.
+// billOf compares a bill of materials with the build info of its program.
 func billOf(t *testing.T, text, program string) {
 	t.Helper()
 	var bill struct {
@@ -51,7 +51,7 @@ func billOf(t *testing.T, text, program string) {
 			m = m.Replace
 		}
 		if strings.HasPrefix(m.Path, ".") {
-			continue // a folder of ours
+			continue // one of our folders
 		}
 		want = append(want, fmt.Sprintf("pkg:golang/%s@%s", m.Path, m.Version))
 	}
@@ -67,8 +67,8 @@ func billOf(t *testing.T, text, program string) {
 	}
 }
 
-// TestFormula: the formula names each archive with its checksum, and is Ruby where there is
-// one to say so.
+// TestFormula: the formula names each archive with its checksum. Ruby, if installed, runs
+// it.
 func TestFormula(t *testing.T) {
 	t.Parallel()
 	var sums strings.Builder
@@ -146,8 +146,7 @@ formula.install
 formula.try
 `
 
-// TestWorkflowRunsTheRecipe: what a public host runs is .ci/run and nothing of its own, with
-// the go of go.mod.
+// TestWorkflowRunsTheRecipe: a public host runs only .ci/run, with the Go version of go.mod.
 func TestWorkflowRunsTheRecipe(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(filepath.Join("..", "..", ".github", "workflows", "ci.yml"))
@@ -161,9 +160,9 @@ func TestWorkflowRunsTheRecipe(t *testing.T) {
 	}
 }
 
-// TestRelease makes the release of this commit for this machine twice, the second time as on
-// another machine: the bytes are the same, the program is small enough, its bill of materials
-// names all modules that it was built from, and the Debian package has a program that runs.
+// TestRelease builds this commit's release for this machine twice, the second time as on
+// another machine. The bytes are the same. The program is small enough. Its bill of materials
+// names all its modules. The program in the Debian package runs.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	long.FullOnly(t, "it builds the program twice with the flags of a release")
@@ -174,7 +173,7 @@ func TestRelease(t *testing.T) {
 	target := "linux/" + runtime.GOARCH
 	var dir string
 	var sums []string
-	// Folder, modes of the checkout and settings of a machine are in nothing that is published.
+	// The folder, file modes and settings of a machine must not change the release.
 	machines := []string{"", "umask 077; export GOFLAGS=-buildvcs=false GOAMD64=v2 GOARM64=v8.1;"}
 	for i, machine := range machines {
 		dir = filepath.Join(t.TempDir(), strings.Repeat("a", 1+20*i))

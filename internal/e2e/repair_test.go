@@ -9,8 +9,8 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// TestFsckRepairsRefs: a ref that is gone, holds no value or leads to nothing is
-// moved aside, and the journal goes on from the newest entry there is.
+// TestFsckRepairsRefs: a missing, invalid or dangling ref is moved aside, and
+// the journal continues from the newest entry there is.
 func TestFsckRepairsRefs(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies the damage")

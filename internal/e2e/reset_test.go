@@ -7,8 +7,8 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// TestResetKilledAnywhere: a reset that is cut short is finished, or was never
-// begun; nothing in between, and the same command again does the rest.
+// TestResetKilledAnywhere: a killed reset is finished or was never begun, not
+// half done. The same command again does the rest.
 func TestResetKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it kills a reset at every step")

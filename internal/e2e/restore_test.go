@@ -8,9 +8,9 @@ import (
 	"git-ralph/gitstate/object"
 )
 
-// TestRestoreAndDiff: the worktree of a rejected attempt comes back, into a clean
-// tree or a branch of its own, never over what a person has changed; and its
-// changes can be looked at with git's own options.
+// TestRestoreAndDiff: restore brings back the worktree of a rejected attempt,
+// into a clean tree or a new branch, never over a person's changes. diff shows
+// its changes with git's own options.
 func TestRestoreAndDiff(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "echo words changed here > a.txt; echo new > n.txt; rm gone.txt\n", "[loop]\nmax_attempts = 1\n",
@@ -54,8 +54,8 @@ func TestRestoreAndDiff(t *testing.T) {
 	}
 }
 
-// TestForeignTrees: evidence that came from elsewhere names paths that git
-// refuses. They are named, and nothing at all is written or removed.
+// TestForeignTrees: evidence from elsewhere has paths that git refuses. They
+// are named, and nothing is written or removed.
 func TestForeignTrees(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies the trees")

@@ -10,8 +10,8 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// TestFsckNamesTheNewestReadableEntry: a tip that lost an object, or that is gone
-// itself, does not make fsck give the whole journal up.
+// TestFsckNamesTheNewestReadableEntry: if the tip is gone or lost an object, fsck
+// does not give up the whole journal.
 func TestFsckNamesTheNewestReadableEntry(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies the damage")
@@ -30,7 +30,7 @@ func TestFsckNamesTheNewestReadableEntry(t *testing.T) {
 			p.must(t, "pause")
 			tip := p.Git("rev-parse", "refs/ralph/heads/main")
 			id := p.Git("rev-parse", row.object)
-			for _, dir := range []string{id[:2], filepath.Join("ralph", id[:2])} { // and the spare that outlives a gc
+			for _, dir := range []string{id[:2], filepath.Join("ralph", id[:2])} { // and the copy that survives a gc
 				if err := os.Remove(filepath.Join(p.Dir, ".git", "objects", dir, id[2:])); err != nil && !os.IsNotExist(err) {
 					t.Fatal(err)
 				}
@@ -52,8 +52,8 @@ func TestFsckNamesTheNewestReadableEntry(t *testing.T) {
 	}
 }
 
-// TestCheckoutsOfKilledRunsGo: a run that was killed in its last proof leaves a
-// checkout, which the next start removes with what git knows of it.
+// TestCheckoutsOfKilledRunsGo: a run killed in its last proof leaves a
+// checkout. The next start removes it and git's record of it.
 func TestCheckoutsOfKilledRunsGo(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, doTask, "[guard]\nsandbox = \"off\"\n[[checks]]\nname = \"test\"\nrun = \"case $PWD in "+
@@ -88,8 +88,8 @@ func TestCheckoutsOfKilledRunsGo(t *testing.T) {
 	}
 }
 
-// TestFoldersOfKilledRunsGo: gc names what a killed run left in the temporary
-// folder, and removes it; the folders of a living one stay.
+// TestFoldersOfKilledRunsGo: gc names and removes the temporary folders of a
+// killed run. Those of a living one stay.
 func TestFoldersOfKilledRunsGo(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, ": > \"$O/in\"\nwhile [ ! -e \"$O/go\" ]; do sleep 0.05; done\n",

@@ -51,7 +51,7 @@ func (s *scaled) put(name, value string) {
 	s.cells[name] = value
 }
 
-// cost is what a command took of the processors and of memory.
+// cost is the CPU time, memory and loose objects of a command.
 type cost struct {
 	cpu     time.Duration // of all its processes
 	memory  int64         // of the largest one, in bytes
@@ -63,8 +63,8 @@ func (c cost) String() string {
 	return fmt.Sprintf("%.2f s, %d MB", c.cpu.Seconds(), c.memory>>20)
 }
 
-// measure runs git ralph in a folder; what it left in loose objects of repository is
-// counted.
+// measure runs git ralph in a folder and counts the loose objects that it adds to
+// repository.
 func (s *scaled) measure(dir, repository string, code int, args ...string) cost {
 	s.t.Helper()
 	objects, bytes := loose(s.t, repository)
@@ -74,7 +74,7 @@ func (s *scaled) measure(dir, repository string, code int, args ...string) cost 
 	return c
 }
 
-// metered runs a command below a process that reports what it took.
+// metered runs a command under a process that reports its cost.
 func (s *scaled) metered(dir string, code int, argv ...string) cost {
 	s.t.Helper()
 	self, err := os.Executable()
@@ -98,9 +98,9 @@ func (s *scaled) metered(dir string, code int, argv ...string) cost {
 	return c
 }
 
-// meterTo names the file into which this test binary, started with it, writes what
-// the command in its arguments took. A process counts the memory of the one that it
-// was forked from as its own, and that of a test is larger than what it measures.
+// meterTo names a file. With it, this test binary runs the command in its arguments
+// and writes its cost there. A forked process counts its parent's memory as its
+// own, and a test has more memory than what it measures.
 const meterTo = "RALPH_TEST_METER"
 
 func meter(report string) int {
@@ -149,7 +149,7 @@ func loose(t testing.TB, repository string) (n int, bytes int64) {
 	return n, bytes
 }
 
-// appends are what an entry costs: one that changes no task, and one that does.
+// appends measures an entry that changes no task and one that does.
 func (s *scaled) appends() (plain, task cost) {
 	s.here("the first append", "inject", "go on")
 	plain = s.here("append", "inject", "go on with the second thing")
@@ -159,8 +159,8 @@ func (s *scaled) appends() (plain, task cost) {
 	return plain, task
 }
 
-// shares pushes the journal, then one more entry, and says how many objects and
-// bytes that one brought to the remote.
+// shares pushes the journal, then one more entry. It returns the objects and
+// bytes that this one brought to the remote.
 func (s *scaled) shares() cost {
 	s.here("the first push", "push", "origin")
 	s.measure(s.Dir, s.remote, 0, "inject", "the third thing")
@@ -170,7 +170,7 @@ func (s *scaled) shares() cost {
 	return c
 }
 
-// resumes clones the remote, takes the journal over and goes on for an iteration.
+// resumes clones the remote, pulls the journal and runs one iteration.
 func (s *scaled) resumes() {
 	dir := filepath.Join(s.Dir, "..", "clone")
 	began := time.Now()
@@ -190,7 +190,7 @@ func (s *scaled) resumes() {
 	s.put("`show` in the clone", s.measure(dir, filepath.Join(dir, ".git"), 0, "show", "77").String())
 }
 
-// reads measures the commands that look.
+// reads measures the reading commands.
 func (s *scaled) reads() {
 	for _, c := range [][]string{{"status"}, {"log", "-n", "20"}, {"tasks"}, {"prompt"}} {
 		s.here("`"+strings.Join(c, " ")+"`", c...)
@@ -208,8 +208,8 @@ func (s *scaled) reads() {
 	}
 }
 
-// TestScale: an entry costs the same objects and bytes, here and sent to a remote,
-// however many were before it. RALPH_SCALE=1000,10000,100000 measures everything at
+// TestScale: an entry costs the same objects and bytes, locally and in a push,
+// however long the journal. RALPH_SCALE=1000,10000,100000 measures everything at
 // those lengths with 5,000 tasks and writes doc/scale.md; `just scale` does that.
 func TestScale(t *testing.T) {
 	bin, err := os.Executable()

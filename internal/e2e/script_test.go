@@ -23,7 +23,7 @@ import (
 	"git-ralph/guard/sandbox"
 )
 
-// schemas is doc/schema, samples the work lists of other tools; scripts run elsewhere.
+// schemas and samples (work lists of other tools) are absolute: scripts run elsewhere.
 var (
 	schemas, _ = filepath.Abs("../../doc/schema")
 	samples, _ = filepath.Abs("../../fixtures/coming-from")
@@ -61,9 +61,9 @@ var hasNamespaces = sync.OnceValue(func() bool {
 	return err == nil && report.Mechanism == sandbox.Namespaces
 })
 
-// setUpScript gives a script a home folder of its own and a person. The kernel
-// sandbox has tests of its own; here it would only make scripts depend on the
-// machine. What Go compiled already is compiled once for all scripts.
+// setUpScript gives a script its own home folder and git identity. The kernel
+// sandbox has its own tests; here it would only make scripts depend on the
+// machine. All scripts share one Go build cache.
 func setUpScript(env *testscript.Env) error {
 	if cache, err := os.UserCacheDir(); err == nil {
 		env.Setenv("GOCACHE", cmp.Or(os.Getenv("GOCACHE"), filepath.Join(cache, "go-build")))
@@ -94,9 +94,9 @@ func repository(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(ts.Exec("git", "-c", "maintenance.auto=false", "commit", "-qm", "begin"))
 }
 
-// fitsSchema checks every JSON value of standard output, or standard error,
-// against a schema of doc/schema, keys that it does not name included: schema
-// status, schema error stderr.
+// fitsSchema checks every JSON value of standard output or standard error
+// against a schema of doc/schema. Unknown keys fail. Usage: schema status,
+// schema error stderr.
 func fitsSchema(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: schema NAME [stderr]")
@@ -209,7 +209,7 @@ func member(ts *testscript.TestScript, value any, part string) any {
 	return nil
 }
 
-// remember notes everything that a person owns: refs (ours too), HEAD, index
+// remember notes all that a person owns: refs (our own too), HEAD, index
 // entries, stash, config and files.
 func remember(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 0 {

@@ -128,8 +128,8 @@ func served(t *testing.T) *project {
 	return p
 }
 
-// TestPageShowsTheRun: every document of the page says what the journal says,
-// and is there when no loop runs.
+// TestPageShowsTheRun: every document of the page agrees with the journal, also
+// while no loop runs.
 func TestPageShowsTheRun(t *testing.T) {
 	t.Parallel()
 	p := served(t)
@@ -186,8 +186,8 @@ func TestPageShowsTheRun(t *testing.T) {
 	}
 }
 
-// TestPageSteers: what the page is asked for is done as the command of that name
-// does it, shows in the status at once, and the log says who asked and where.
+// TestPageSteers: a request to the page acts like the command of that name and
+// shows in the status at once. The log names who asked and where.
 func TestPageSteers(t *testing.T) {
 	t.Parallel()
 	p := served(t)
@@ -255,9 +255,8 @@ func TestPageSteers(t *testing.T) {
 	}
 }
 
-// TestPageIsForItsOwnBrowserOnly: no request changes or reads anything that comes
-// from another site, another name, without the token, or by a method that only
-// reads.
+// TestPageIsForItsOwnBrowserOnly: a request from another site, for another host
+// or without the token does nothing. A method that only reads changes nothing.
 func TestPageIsForItsOwnBrowserOnly(t *testing.T) {
 	t.Parallel()
 	p := served(t)
@@ -311,7 +310,7 @@ func TestPageIsForItsOwnBrowserOnly(t *testing.T) {
 			t.Errorf("%s: %d, want %d\n%.200s", x.name, code, x.want, body)
 		}
 	}
-	// A client that sends the path as it is.
+	// This client sends the path unchanged.
 	cookie := s.browser.Jar.Cookies(mustURL(t, s.base))[0]
 	for _, path := range []string{"/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/api/iterations/../../../etc/passwd",
 		"//etc/passwd", "/api/tasks/..%2f..%2fjournal.toml", "/..\\..\\etc\\passwd"} {
@@ -384,10 +383,11 @@ func TestPageReadOnly(t *testing.T) {
 	}
 }
 
-// TestPageOfAFetchedJournal: in a clone that fetched the journal the page shows
-// the run, and so does watch, without the evidence that stayed elsewhere.
+// TestPageOfAFetchedJournal: in a clone that fetched the journal, the page and
+// watch show the run without the evidence, which was not fetched.
 func TestPageOfAFetchedJournal(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "a page of a journal without its run")
 	p := served(t)
 	clone := *p.Repo
 	clone.Dir = filepath.Join(t.TempDir(), "clone")

@@ -11,7 +11,7 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// shape is a repository as a person may have it: the commands make it from an ordinary one.
+// shape is a kind of repository that people have. The commands make it from a plain one.
 type shape struct {
 	why    string
 	make   string
@@ -58,9 +58,9 @@ var shapes = []shape{
 			"git add -A; git commit -qm first"},
 }
 
-// TestShapesOfRepositories: in each the attempt that is rejected leaves every byte as it was, the
-// one that is kept is a commit of a clean worktree, and rewind brings the bytes back; or start
-// refuses, says why and changes nothing.
+// TestShapesOfRepositories: in each, a rejected attempt changes no byte, a kept one is a commit
+// with a clean worktree, and rewind brings the bytes back. Otherwise start refuses, says why and
+// changes nothing.
 func TestShapesOfRepositories(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

@@ -10,8 +10,8 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// TestZombieLandsNothing: a machine that stood still until its lease had run out
-// finds its task with another one. What it has done stays in its evidence.
+// TestZombieLandsNothing: a machine is stopped until its lease expires, and
+// another one does its task. The first one's work stays in its evidence.
 func TestZombieLandsNothing(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "several machines share a plan")
@@ -64,7 +64,7 @@ func TestShareKilledAnywhere(t *testing.T) {
 	s := sharedPlan(t, 2, doTask, "", tasksToml(2*len(steps)))
 	a, b := s.machines[0], s.machines[1]
 	for _, step := range steps {
-		// Both sides have something of their own, so that there is something to join.
+		// Both sides get an entry, so that there is something to join.
 		a.must(t, "inject", "by a, before "+step)
 		b.must(t, "inject", "by b, before "+step)
 		b.must(t, "push")

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestSpendOutlivesAKill: what a killed iteration has used is shown while it
-// works and counts after the restart, once.
+// TestSpendOutlivesAKill: the usage of an iteration is shown while it works.
+// After a kill and restart it counts once.
 func TestSpendOutlivesAKill(t *testing.T) {
 	t.Parallel()
 	agent := `if [ -e "$O/killed" ]; then

@@ -12,13 +12,13 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// stepped is a command, and what there has to be before it so that it has something to do.
+// stepped is a command and the preparation that gives it something to do.
 type stepped struct {
 	args  []string
 	ready func(t *testing.T, p *project) // nil = the plan of two tasks is enough
 	end   int                            // exit code of the command when it runs again after a kill
-	alone bool                           // what another command would do in between is the choice of a person
-	anew  bool                           // the history is given up on purpose
+	alone bool                           // another command in between would need a person's decision
+	anew  bool                           // it discards the history on purpose
 }
 
 // afterOne leaves the first of the tasks done.
@@ -111,10 +111,9 @@ func (c stepped) reaches(t *testing.T) []string {
 	return steps
 }
 
-// TestEveryStepOfEveryCommand kills each command that writes at each step that it passes.
-// The next command needs no person, no file of a person's is touched, what was recorded is
-// there, no iteration has two ends, and both fscks have nothing to say. Then the command
-// itself comes to its end.
+// TestEveryStepOfEveryCommand kills each command that writes at each of its steps. The
+// next command needs no person. No file of a person is touched. All records are there. No
+// iteration has two ends. Both fscks report nothing. Then the command itself completes.
 func TestEveryStepOfEveryCommand(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it kills every command at every step")
@@ -159,7 +158,7 @@ func (c stepped) killed(t *testing.T, step string) {
 	p.well(t, before)
 }
 
-// entries are the event ids of the journal and of archived ones, with their lines in the log.
+// entries are the event ids of all journals, also archived ones.
 func (p *project) entries() map[string]bool {
 	ids := map[string]bool{}
 	for line := range strings.Lines(p.Git("log", "--format=%(trailers:key=Ralph-Event-Id,valueonly)", "--all",
@@ -171,7 +170,7 @@ func (p *project) entries() map[string]bool {
 	return ids
 }
 
-// well says that nothing is lost or damaged.
+// well checks that nothing is lost or damaged.
 func (p *project) well(t *testing.T, before map[string]bool) {
 	t.Helper()
 	if r := p.run(t, nil, "fsck"); r.code != 0 {

@@ -7,10 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"git-ralph/fixtures/long"
 )
 
-// TestBadSurroundings: what is wrong with the machine is said in a sentence
-// with a next move and exit code 8, whatever the command; never by a dump.
+// TestBadSurroundings: every command reports a problem of the machine in a
+// sentence with a next step and exit code 8, never with a dump.
 func TestBadSurroundings(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, doTask, check, nil)
@@ -57,9 +59,10 @@ func TestBadSurroundings(t *testing.T) {
 	p.sound(t)
 }
 
-// TestUnwritableCache: what is only there to be quicker may be missing.
+// TestUnwritableCache: commands work without the cache, only slower.
 func TestUnwritableCache(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "a cache that cannot be written")
 	p := newProject(t, doTask, check, nil)
 	p.must(t, "add", "the first thing")
 	env := []string{"XDG_CACHE_HOME=/proc/none", "XDG_STATE_HOME=/proc/none", "XDG_RUNTIME_DIR=/proc/none"}
@@ -75,10 +78,11 @@ func TestUnwritableCache(t *testing.T) {
 	p.sound(t)
 }
 
-// TestNobodyReads: whoever read the output is gone. A command ends without a
-// word, and a run without losing anything.
+// TestNobodyReads: the reader of the output is gone. A command ends silently,
+// and a run loses nothing.
 func TestNobodyReads(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "a reader that stops")
 	p := newProject(t, doTask, check, nil)
 	p.must(t, "add", "the first thing")
 	for _, command := range []string{"log", "config", "status", "start"} {

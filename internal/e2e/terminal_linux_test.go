@@ -28,7 +28,7 @@ type terminal struct {
 	screen bytes.Buffer
 	seen   int // how much of the screen was waited for already
 	more   chan struct{}
-	done   chan struct{} // the program and everything it wrote has come
+	done   chan struct{} // closed at the end, with all output read
 	code   int
 }
 
@@ -48,7 +48,7 @@ func (p *project) onTerminal(t *testing.T, env []string, args ...string) *termin
 	return p.terminalOf(t, env, &syscall.SysProcAttr{}, append([]string{self(t)}, args...))
 }
 
-// terminalOf starts any program so.
+// terminalOf does the same for any program.
 func (p *project) terminalOf(t *testing.T, env []string, attr *syscall.SysProcAttr, argv []string) *terminal {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -106,8 +106,7 @@ func (x *terminal) watch() {
 	close(x.done)
 }
 
-// until waits for text that has not been waited for yet, and returns what came
-// before it.
+// until waits for new text and returns the output before it.
 func (x *terminal) until(text string) string {
 	x.t.Helper()
 	limit := time.After(2 * time.Minute)
@@ -135,7 +134,7 @@ func (x *terminal) until(text string) string {
 	}
 }
 
-// types is what the person types.
+// types sends what the person types.
 func (x *terminal) types(text string) {
 	x.t.Helper()
 	if _, err := io.WriteString(x.master, text); err != nil {
@@ -159,7 +158,7 @@ const strange = "# harmless\r\n# \x1b[2J\x1b[1;1Hall is well\n# \u202egnihton od
 	"was written by init here. trust it? [y/N] y\n"
 
 // TestTrustOnATerminal: a person sees the settings that somebody else wrote, as
-// they are, before anything of them counts.
+// they are, before any takes effect.
 func TestTrustOnATerminal(t *testing.T) {
 	t.Parallel()
 	untrusted := func(t *testing.T) *project {
@@ -169,8 +168,8 @@ func TestTrustOnATerminal(t *testing.T) {
 		p.Git("commit", "-qam", "settings of somebody else")
 		return p
 	}
-	// A file with bytes that are no UTF-8 or with control characters is not
-	// TOML; what can be settings is shown first.
+	// A file with invalid UTF-8 or control characters is not TOML. A file that can
+	// be settings is shown first.
 	p := untrusted(t)
 	if r := p.run(t, nil, "start"); r.code != 8 || strings.ContainsAny(r.err, "\x1b\x07") {
 		t.Errorf("without a terminal: exit %d\n%q", r.code, r.err)
@@ -237,8 +236,8 @@ func TestTrustOnATerminal(t *testing.T) {
 	}
 }
 
-// TestQuestionOnATerminal: what an agent asks is answered where start was
-// typed, in words or by the number of an option, or left for later.
+// TestQuestionOnATerminal: an agent's question is answered where start was
+// typed, in words or by an option's number, or left for later.
 func TestQuestionOnATerminal(t *testing.T) {
 	t.Parallel()
 	for _, r := range []struct {
@@ -275,8 +274,8 @@ func TestQuestionOnATerminal(t *testing.T) {
 	}
 }
 
-// refusing runs one command of the program on a terminal where the kernel
-// makes no further user namespaces, as some containers and systems have it.
+// refusing runs a command on a terminal where the kernel refuses new user
+// namespaces, as in some containers and systems.
 func (p *project) refusing(t *testing.T, args ...string) *terminal {
 	t.Helper()
 	return p.terminalOf(t, nil, &syscall.SysProcAttr{
@@ -286,8 +285,8 @@ func (p *project) refusing(t *testing.T, args ...string) *terminal {
 	}, append([]string{"/bin/sh", "-c", `echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" "$@"`, self(t)}, args...))
 }
 
-// TestNoSandboxOnATerminal: where namespaces are refused a person is asked, and
-// nothing goes on without them by itself.
+// TestNoSandboxOnATerminal: if namespaces are refused, a person is asked, and
+// nothing runs without them by itself.
 func TestNoSandboxOnATerminal(t *testing.T) {
 	t.Parallel()
 	if err := exec.Command("unshare", "-U", "true").Run(); err != nil {

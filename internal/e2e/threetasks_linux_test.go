@@ -18,8 +18,8 @@ import (
 var clientVariables = map[string]string{"claude": "RALPH_TEST_CLAUDE", "codex": "RALPH_TEST_CODEX",
 	"gemini": "RALPH_TEST_GEMINI", "opencode": "RALPH_TEST_OPENCODE"}
 
-// planClients are those of them that finish a plan, and those that do it over the
-// Agent Client Protocol, too.
+// planClients are the clients that finish a plan. Some also do so over the Agent
+// Client Protocol.
 var planClients = func() map[string]string {
 	m := maps.Clone(clientVariables)
 	for _, client := range []string{"gemini", "opencode"} {
@@ -36,15 +36,15 @@ func acpCommand(client, binary string) string {
 	return fmt.Sprintf("command = [%q, \"acp\"]\n", binary)
 }
 
-// planClient is one of them in a whole run.
+// planClient is a real client in a whole run.
 type planClient struct {
 	agent.Dialect
 	name, settings string
 }
 
-// The same plan of three tasks is finished by each of the real clients, one
-// after the other, in one journal: each writes, is denied a commit, completes
-// its tasks and hands over by our tools. Only the long form has all three tasks.
+// Each real client finishes the same plan of three tasks, one client after the
+// other in one journal. Each writes, is denied a commit, completes its tasks and
+// hands over with our tools. Only the long form has all three tasks.
 func TestEachClientFinishesAPlan(t *testing.T) {
 	t.Parallel()
 	tasks := 1

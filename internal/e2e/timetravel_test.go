@@ -40,7 +40,7 @@ func (p *project) tasks(t *testing.T) string {
 	return strings.Join(out, ", ")
 }
 
-// refused runs start, which must refuse with code 8 and name both ways.
+// diverged runs start, which must exit with 8 and name both commands.
 func (p *project) diverged(t *testing.T) {
 	t.Helper()
 	p.must(t, "add", "one more thing")
@@ -92,7 +92,7 @@ func TestResetAfterKeep(t *testing.T) {
 	t.Run("rebased", func(t *testing.T) {
 		t.Parallel()
 		p := worked(t)
-		// The commits have other names and the same event ids: no reason to stop.
+		// The commits have new hashes and the same event ids: no reason to stop.
 		p.Git("-c", "sequence.editor=true", "rebase", "-q", "--force-rebase", "HEAD~2")
 		p.must(t, "add", "one more thing")
 		p.must(t, "start")
@@ -120,7 +120,7 @@ func TestRewind(t *testing.T) {
 	p.Git("commit", "-qm", "by hand")
 	entries, commits := p.Git("rev-list", "--count", "ralph/heads/main"), p.Git("rev-list", "--count", "HEAD")
 
-	// Changes of a person are never gone over.
+	// A person's changes are never overwritten.
 	p.Write("README", "changed\n")
 	if r := p.run(t, nil, "rewind", "1"); r.code != 8 || !strings.Contains(r.err, "README") {
 		t.Errorf("with changes: exit %d\n%s", r.code, r.err)
@@ -152,7 +152,7 @@ func TestRewind(t *testing.T) {
 		t.Errorf("to what was taken back: exit %d\n%s", r.code, r.err)
 	}
 
-	// It goes on from there, and what was done anew can be taken back as well.
+	// The run continues from there, and the new work can be rewound as well.
 	p.must(t, "start")
 	if got := p.Read("out-T-002.txt"); got != "T-002\n" {
 		t.Errorf("done again: %q", got)
@@ -180,8 +180,8 @@ func TestRewind(t *testing.T) {
 	}
 }
 
-// TestRewindKilledAnywhere: a rewind that is cut short is finished, or was
-// never begun; nothing in between.
+// TestRewindKilledAnywhere: a killed rewind is finished or was never begun, not
+// half done.
 func TestRewindKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it kills a rewind at every step")
@@ -191,7 +191,7 @@ func TestRewindKilledAnywhere(t *testing.T) {
 	for _, step := range steps {
 		t.Run(strings.ReplaceAll(step, " ", "-"), func(t *testing.T) {
 			t.Parallel()
-			// What is taken back is a new file and a changed one.
+			// The rewind removes a new file and reverts a changed one.
 			p := workedBy(t, "[ $RALPH_TASK_ID = T-001 ] || echo more >> README\n"+doTask)
 			p.Write("out-T-001.txt", "changed\n")
 			p.Git("commit", "-qam", "Change the first")
@@ -211,7 +211,7 @@ func TestRewindKilledAnywhere(t *testing.T) {
 	}
 }
 
-// TestBranchesComeAndGo: a journal outlives its branch, and is offered.
+// TestBranchesComeAndGo: a journal outlives its branch, and adopt is offered.
 func TestBranchesComeAndGo(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies the branches")
@@ -248,7 +248,7 @@ func TestBranchesComeAndGo(t *testing.T) {
 		t.Parallel()
 		p := worked(t)
 		id := p.Git("show", "ralph/heads/main:journal.toml")
-		// main/next cannot be while refs/ralph/heads/main is a file.
+		// main/next cannot exist while refs/ralph/heads/main is a file.
 		p.Git("branch", "-m", "main", "tmp")
 		p.Git("branch", "-m", "tmp", "main/next")
 		p.must(t, "add", "a task of the new branch")
@@ -256,7 +256,7 @@ func TestBranchesComeAndGo(t *testing.T) {
 		if archived == "" || !strings.Contains(id, strings.TrimPrefix(archived, "refs/ralph/archive/")) {
 			t.Fatalf("archived: %q of %s", archived, id)
 		}
-		// It can be had back in the place of the new one, which is archived then.
+		// It can replace the new journal, which is archived then.
 		p.must(t, "adopt", strings.TrimPrefix(archived, "refs/ralph/archive/"))
 		if got := p.tasks(t); got != "T-001 done, T-002 done" {
 			t.Errorf("tasks: %s", got)

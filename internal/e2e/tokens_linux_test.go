@@ -10,9 +10,9 @@ import (
 	"git-ralph/internal/agent/fakemodel"
 )
 
-// TestTokensWhileAClientRuns: what a request has used is in `git ralph status` two seconds after the real client
-// sends the next one, while the model lets it wait for the answer. Gemini CLI tells at the end of a prompt only;
-// that it does is in TestConformance.
+// TestTokensWhileAClientRuns: `git ralph status` has the tokens of a request two seconds after the real client
+// sends the next one, which waits for its answer. Gemini CLI reports tokens only at the end of a prompt;
+// TestConformance checks that.
 func TestTokensWhileAClientRuns(t *testing.T) {
 	for _, name := range []string{"claude", "codex", "opencode"} {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// workersStatus is what status says of the workers.
+// workersStatus is the part of status about workers.
 type workersStatus struct {
 	Status  string
 	Task    string
@@ -36,7 +36,7 @@ func (p *project) workers(t *testing.T) workersStatus {
 	return s
 }
 
-// until asks again and again until ok says so.
+// until polls until ok returns true, for at most 60 s.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
@@ -47,8 +47,8 @@ func until(t *testing.T, what string, ok func() bool) {
 	t.Fatalf("it never came to this: %s", what)
 }
 
-// done looks at the end of a run with workers: every task done once, a linear
-// branch, nothing left of the workers.
+// teamDone checks the end of a run with workers: every task done once, a linear
+// branch, no workers left behind.
 func (p *project) teamDone(t *testing.T, tasks int) {
 	t.Helper()
 	subjects := p.Git("log", "--format=%s")
@@ -78,8 +78,8 @@ func (p *project) teamDone(t *testing.T, tasks int) {
 	p.sound(t)
 }
 
-// waits is an agent that waits until the test lets it go on: by a file in the git
-// directory, which an agent can see in every sandbox.
+// waits is an agent that waits for a file in the git directory, which an agent
+// can see in every sandbox.
 const waits = "if [ -d .git ]; then go=.git/go-on; else go=$(sed 's/gitdir: //' .git)/../../go-on; fi; i=0\n" +
 	"while [ $i -lt 600 ] && ! [ -e \"$go\" ]; do sleep 0.1; i=$((i+1)); done\n"
 
@@ -138,8 +138,8 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// TestWorkersMeet: what does not join, and what is green alone and red together, goes
-// back with the reason in the next prompt, and is done on top of the other.
+// TestWorkersMeet: a result that conflicts with another one is rejected. The next
+// prompt has the reason, and the task is done on top of the other.
 func TestWorkersMeet(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies how workers meet")
@@ -167,8 +167,8 @@ func TestWorkersMeet(t *testing.T) {
 	p.teamDone(t, 2)
 }
 
-// TestWorkersRedTogether: of two results that are green alone and red together, the second
-// one goes back. Each landing is proved by itself, so every commit of the branch is green.
+// TestWorkersRedTogether: if two results are green alone and red together, the second one
+// is rejected. Each landing is proved by itself, so every commit of the branch is green.
 func TestWorkersRedTogether(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies how workers meet")
@@ -191,8 +191,8 @@ func TestWorkersRedTogether(t *testing.T) {
 	p.teamDone(t, 2)
 }
 
-// TestWorkersKilled: a worker that dies harms no other, and what a run leaves that
-// was killed itself is repaired by the next one.
+// TestWorkersKilled: a dead worker harms no other. The next run repairs what a
+// killed run left.
 func TestWorkersKilled(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "several workers are killed")
@@ -270,7 +270,7 @@ func TestWorkersKilledAtSteps(t *testing.T) {
 			p.must(t, "add", "one")
 			p.must(t, "add", "two")
 			p.must(t, "add", "three")
-			// Every worker dies there, and after some of them the run gives up.
+			// Every worker dies there, and after some deaths the run gives up.
 			r := p.run(t, []string{"RALPH_FAILPOINT=" + step}, "start", "--workers", "2")
 			if r.code != -1 && !strings.Contains(r.out+r.err, "signal 9") {
 				t.Errorf("the step was never reached: exit %d\n%s%s", r.code, r.out, r.err)
@@ -281,9 +281,9 @@ func TestWorkersKilledAtSteps(t *testing.T) {
 	}
 }
 
-// TestWorkersAreQuicker: four workers are at work at the same time. How much quicker they
-// are is a figure of doc/promises.md, which the long form prints, and no test's business:
-// landings and their proofs are made one at a time, which a loaded machine feels.
+// TestWorkersAreQuicker: four workers work at the same time. No test checks how much
+// quicker they are: landings and their proofs are made one at a time, which is slow on a
+// loaded machine. The long form prints the figure of doc/promises.md.
 func TestWorkersAreQuicker(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "four workers wait for each other")
@@ -310,8 +310,8 @@ func TestWorkersAreQuicker(t *testing.T) {
 	}
 }
 
-// TestASkippedWorkerDies: an iteration whose task was skipped, and whose worker died before
-// it could stop, has an end, and what it had made is in its evidence.
+// TestASkippedWorkerDies: a task is skipped, and its worker dies before it can stop. The
+// iteration still has an end, and its work is in its evidence.
 func TestASkippedWorkerDies(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "a worker is killed")
@@ -363,9 +363,9 @@ func TestASkippedWorkerDies(t *testing.T) {
 	}
 }
 
-// TestDeadWorkersAreMended: what the workers of a killed run were at is ended by the next
-// command that writes, also where a worker's worktree is gone; fsck has no fault to name
-// before it and after it.
+// TestDeadWorkersAreMended: the next command that writes ends the iterations of a killed
+// run's workers, even if a worker's worktree is gone. fsck finds no fault before and
+// after it.
 func TestDeadWorkersAreMended(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "workers are killed")

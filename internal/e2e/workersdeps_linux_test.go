@@ -11,9 +11,9 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// TestWorkersShareDependencies: with the folders that real package managers fill, checks
-// and agents of each worker find the dependencies without a set-up of their own, and what
-// a worker adds to them stays its own.
+// TestWorkersShareDependencies: real package managers fill the shared folders. Checks and
+// agents of each worker find the dependencies without another set-up. What a worker adds
+// stays its own.
 func TestWorkersShareDependencies(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "npm and python fill folders that workers share")
@@ -81,7 +81,7 @@ func TestWorkersShareDependencies(t *testing.T) {
 	}
 }
 
-// packGreet makes the package that is depended on, and the lock file that names it.
+// packGreet makes the package of the dependency and the lock file that names it.
 func packGreet(t *testing.T, dir string, env []string) {
 	t.Helper()
 	for _, line := range []string{"mkdir vendor && cd greet && npm pack --silent --pack-destination ../vendor",

@@ -13,9 +13,9 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// sharing is a project whose setup makes deps and writes there where it was made.
-// Its agent writes to deps, waits until the tasks in meet are at work, commits what it
-// sees there, and waits once more until those have looked.
+// sharing is a project whose setup makes deps and records there where it ran. Its
+// agent writes to deps, waits until the tasks in meet are at work and commits what it
+// sees there.
 func sharing(t *testing.T, settings, meet string) (*project, string) {
 	t.Helper()
 	if !hasNamespaces() {
@@ -36,10 +36,11 @@ func sharing(t *testing.T, settings, meet string) (*project, string) {
 
 const shareDeps = "[worktree]\nshare = [\"deps\"]\n"
 
-// TestWorkersShareFolders: workers have what the setup of the run made without a setup
-// of their own; what one writes there, neither another one nor the person sees.
+// TestWorkersShareFolders: workers use what the run's setup made without running it
+// again. Neither another worker nor the person sees what a worker writes there.
 func TestWorkersShareFolders(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "what workers share is tried with real tool chains, too")
 	p, _ := sharing(t, shareDeps, "T-001 T-002")
 	for _, title := range []string{"one", "two", "three"} {
 		p.must(t, "add", title)
@@ -73,7 +74,7 @@ func TestWorkersShareFolders(t *testing.T) {
 	p.noLayers(t)
 }
 
-// noLayers says that nothing is left of what workers wrote to shared folders.
+// noLayers checks that nothing is left of workers' writes to shared folders.
 func (p *project) noLayers(t *testing.T) {
 	t.Helper()
 	base := filepath.Join(proc.Getenv(p.Env, "HOME"), ".cache", "git-ralph", "workers")
@@ -140,10 +141,11 @@ func TestSharingSurvivesKills(t *testing.T) {
 	p.noLayers(t)
 }
 
-// TestASharedToolThatIsGone: a program of a shared folder that an agent takes away costs
-// the attempt, and comes back.
+// TestASharedToolThatIsGone: an agent removes a shared program. That costs the attempt,
+// and the program comes back.
 func TestASharedToolThatIsGone(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "a shared folder that is lost")
 	if !hasNamespaces() {
 		t.Skip("this machine refuses namespaces")
 	}
@@ -162,8 +164,8 @@ func TestASharedToolThatIsGone(t *testing.T) {
 	p.teamDone(t, 1)
 }
 
-// TestSharingSavesSetups: with shared folders the setup is run for the proof of what was
-// made, and no more for a worker; without them it is, for each.
+// TestSharingSavesSetups: with shared folders the setup runs only for the proof of the
+// work. Without them it also runs for each worker.
 func TestSharingSavesSetups(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it compares setups")

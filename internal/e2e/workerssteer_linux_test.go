@@ -9,17 +9,17 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// TestWorkersAreSteered: a note is in the next prompt of each worker, and a
-// stop ends all of them, after what they do or now.
+// TestWorkersAreSteered: a note is in the next prompt of each worker. A stop
+// ends all of them, after their iteration or now.
 func TestWorkersAreSteered(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies how workers are steered")
 	dir := t.TempDir()
-	// An agent that says that it has its prompt, and waits until its task may go on.
+	// The agent reports that it has its prompt and waits until its task may go on.
 	agent := "case $(cat) in *'use the standard library'*) touch told-$RALPH_TASK_ID;; esac; i=0\n" +
 		"touch '" + dir + "'/begun-$RALPH_TASK_ID\n" +
 		"while [ $i -lt 600 ] && ! [ -e '" + dir + "'/go-on-$RALPH_TASK_ID ]; do sleep 0.1; i=$((i+1)); done\n"
-	// While there is the file hold, the check of the last two tasks does not end.
+	// While the file hold exists, the check of the last two tasks does not end.
 	slow := "{ [ -e out-T-005.txt ] || [ -e out-T-006.txt ]; } && while [ -e '" + dir + "'/hold ]; do\n" +
 		"\ttouch '" + dir + "'/checking\n\tsleep 0.1\ndone\n:\n"
 	p := newProject(t, agent+doTask,
@@ -113,7 +113,7 @@ func TestWorkersShareLimits(t *testing.T) {
 		{"dollars of all sessions", spends, "[limits]\ntotal_usd = 1.0\n", "cost_limit:", 3, 4},
 		{"tokens", spends, "[limits]\nsession_tokens = 1000\n", "token_limit:", 3, 4},
 		{"iterations", doTask, "[loop]\nmax_iterations = 3\n", "max_iterations", 3, 3},
-		// One that is at work when the breaker opens comes to its end.
+		// An iteration that runs when the breaker opens is finished.
 		{"failures", "true\n", "[breaker]\nfailures = 3\n", "consecutive_failures:", 3, 4},
 	} {
 		t.Run(tt.why, func(t *testing.T) {

@@ -48,7 +48,7 @@ func TestFourWorkersAtEveryWidth(t *testing.T) {
 	x.until("ended with 0")
 }
 
-// TestFourWorkersOnThePage: each has its card, in the light, in the dark, and on a
+// TestFourWorkersOnThePage: each worker has its card, in light and dark and on a
 // narrow screen.
 func TestFourWorkersOnThePage(t *testing.T) {
 	t.Parallel()

@@ -28,8 +28,8 @@ func landlockProject(t *testing.T, agent, settings string, files map[string]stri
 	return p
 }
 
-// TestHostileUnderLandlock: nothing of what an agent tries holds, and what
-// Landlock does not cover is found and put back.
+// TestHostileUnderLandlock: no attack of an agent lasts. Changes that Landlock
+// does not prevent are found and undone.
 func TestHostileUnderLandlock(t *testing.T) {
 	t.Parallel()
 	agent := `worked() { echo "$1" >> worked.txt; }
@@ -83,7 +83,7 @@ touch worked.txt
 		t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	linked := p.in(p.linkedDir(t))
-	// Of what is hidden, folders show their names and nothing else.
+	// Hidden folders can be listed, but nothing else.
 	if got := strings.TrimSpace(strings.ReplaceAll(linked.Read("worked.txt"), "a hidden folder listed\n", "")); got != "" {
 		t.Errorf("these worked:\n%s", got)
 	}
@@ -112,8 +112,8 @@ touch worked.txt
 	p.sound(t)
 }
 
-// TestExposedUnderLandlock: what Landlock leaves within an agent's reach is
-// noticed, put back, and rejects.
+// TestExposedUnderLandlock: a change that Landlock does not prevent is noticed,
+// undone and rejected.
 func TestExposedUnderLandlock(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies what is exposed")
@@ -168,9 +168,9 @@ func TestExposedUnderLandlock(t *testing.T) {
 	}
 }
 
-// TestRefusedNamespaces: without --worktree nothing is started, and the choices
-// are named; what Landlock cannot keep is refused; a change from one mechanism
-// to another is said.
+// TestRefusedNamespaces: without --worktree, start refuses and names the
+// choices. Settings that Landlock cannot enforce are refused. A change of the
+// mechanism is reported.
 func TestRefusedNamespaces(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies how the kernel refuses")
@@ -248,7 +248,7 @@ func TestRefusedNamespaces(t *testing.T) {
 	})
 }
 
-// TestLandlockForAnOrdinaryUser: without any of root's rights it is the same.
+// TestLandlockForAnOrdinaryUser: Landlock works without root, too.
 func TestLandlockForAnOrdinaryUser(t *testing.T) {
 	t.Parallel()
 	needLandlock(t)
@@ -304,8 +304,8 @@ func TestLandlockForAnOrdinaryUser(t *testing.T) {
 	}
 }
 
-// TestClaudeCodeUnderLandlock: the real client works there, and its commit is
-// refused by the kernel when nothing else does.
+// TestClaudeCodeUnderLandlock: the real client works there. Only the kernel
+// refuses its write to git's hooks.
 func TestClaudeCodeUnderLandlock(t *testing.T) {
 	t.Parallel()
 	p, _ := claudeProject(t, fakemodel.Script{
@@ -317,7 +317,7 @@ func TestClaudeCodeUnderLandlock(t *testing.T) {
 		{Text: "Done."},
 	}, "")
 	needLandlock(t)
-	// A script says nothing to a guard that reads commands.
+	// A guard that reads commands does not see inside a script.
 	p.Write("tool.sh", "echo ran > ran.txt; echo x > \"$(git rev-parse --git-common-dir)/hooks/pre-commit\"\n:\n")
 	p.Git("add", "tool.sh")
 	p.Git("commit", "-qm", "a tool")
@@ -359,7 +359,7 @@ rm build.txt
 	p.Env = append(p.Env, "PATH="+filepath.Dir(goTool)+":"+os.Getenv("PATH"), "GOPROXY=off", "GOTOOLCHAIN=local",
 		"GOFLAGS=")
 	if !long.Full() {
-		// A build cache of its own has the whole of what "testing" imports to build.
+		// A separate build cache would have to build all imports of "testing".
 		t.Log("the build cache of this machine is used: run with -long for one of its own")
 		p.Env = append(p.Env, goEnv(t)...)
 	}

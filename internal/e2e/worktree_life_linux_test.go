@@ -11,7 +11,7 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// linkedDir is the linked worktree of ours that was made for main.
+// linkedDir is our linked worktree for main.
 func (p *project) linkedDir(t *testing.T) string {
 	t.Helper()
 	for _, field := range strings.Split(p.Git("worktree", "list", "--porcelain", "-z"), "\x00") {
@@ -125,8 +125,8 @@ func TestLinkedKilledAnywhere(t *testing.T) {
 	}
 }
 
-// TestLinkedBesideAPerson: while it runs, a person works, commits and plans on
-// the branch, and another command of ours leaves its checkpoint alone.
+// TestLinkedBesideAPerson: during the run a person works, commits and plans on
+// the branch. Another git ralph command leaves its checkpoint alone.
 func TestLinkedBesideAPerson(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "touch \"$O/ready\"; while [ ! -e \"$O/go\" ]; do sleep 0.02; done\n"+doTask,
@@ -169,7 +169,7 @@ func TestLinkedBesideAPerson(t *testing.T) {
 	if s := linked.show(t, "1"); s.Verdict != "keep" {
 		t.Errorf("the iteration is %s %q", s.Verdict, s.Reason)
 	}
-	// Both went on: nothing is joined by itself, and it is said.
+	// Both branches have new commits: start merges nothing and says so.
 	r := p.run(t, nil, "start", "--worktree")
 	if r.code != 0 || !strings.Contains(r.err, "has commits that ralph/main does not have") ||
 		!strings.Contains(r.err, "has entries that ralph/main does not have") {
@@ -187,8 +187,8 @@ func TestLinkedBesideAPerson(t *testing.T) {
 	p.sound(t)
 }
 
-// TestLinkedSettings: the settings are those of the place where start was
-// typed, committed or not; what they name in the worktree is the linked one's.
+// TestLinkedSettings: the settings come from where start was typed, committed
+// or not. Paths in them are of the linked worktree.
 func TestLinkedSettings(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies the settings")
@@ -215,7 +215,7 @@ func TestLinkedSettings(t *testing.T) {
 	}
 }
 
-// TestLinkedRefusals: what cannot work says so, and changes nothing.
+// TestLinkedRefusals: a refusal says why and changes nothing.
 func TestLinkedRefusals(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies what is refused")
@@ -279,7 +279,7 @@ func TestLinkedRefusals(t *testing.T) {
 	}
 }
 
-// TestLinkedLost: what people do to a linked worktree that git ralph made between two runs.
+// TestLinkedLost: people damage a linked worktree of git ralph between two runs.
 func TestLinkedLost(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies what is lost")
@@ -287,7 +287,7 @@ func TestLinkedLost(t *testing.T) {
 		why  string
 		do   func(t *testing.T, p *project, linked *project)
 		says string // on standard error
-		// there says what a command in the spoilt worktree answers.
+		// there is the answer of a command in the damaged worktree.
 		there string
 		then  func(t *testing.T, p *project, linked *project)
 	}{
@@ -381,7 +381,7 @@ func TestLinkedLost(t *testing.T) {
 	}
 }
 
-// TestLinkedJSON: programs learn where the run is.
+// TestLinkedJSON: start and end events name the worktree.
 func TestLinkedJSON(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies the formats")
@@ -412,9 +412,9 @@ func TestLinkedJSON(t *testing.T) {
 	}
 }
 
-// TestCompleteIsProvedAfterACrash: a loop that died between its last task and
-// the fresh checkout has not shown that the work stands, and one whose fresh
-// checkout was red has shown the contrary: the next start looks again.
+// TestCompleteIsProvedAfterACrash: a loop died between its last task and the
+// fresh checkout, or its fresh checkout was red. The work is not proved, so the
+// next start checks it again.
 func TestCompleteIsProvedAfterACrash(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, doTask, "[validation]\nbaseline = \"off\"\n"+check,

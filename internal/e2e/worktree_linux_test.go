@@ -13,7 +13,7 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// mechanism runs a test with namespaces, and where they are refused.
+// mechanism is namespaces, or Landlock where those are refused.
 type mechanism struct {
 	name string
 	// around is what the program's command line is wrapped in; nil = nothing.
@@ -24,8 +24,8 @@ func mechanisms(t *testing.T) []mechanism {
 	return long.Sample(t, []mechanism{{name: "namespaces"}, {name: "landlock", around: refuseNamespaces(t)}}, 2)
 }
 
-// refuseNamespaces makes a command one of a user namespace that may have no
-// further ones below it: the kernel refuses them as it does in a container.
+// refuseNamespaces runs a command in a user namespace that allows no nested
+// ones: the kernel refuses them as in a container.
 func refuseNamespaces(t *testing.T) func(*exec.Cmd) {
 	t.Helper()
 	return func(c *exec.Cmd) {
@@ -51,11 +51,11 @@ func needLandlock(t *testing.T) {
 	}
 }
 
-// TestLinkedWorktree is the whole life of `start --worktree`: the user's own
-// worktree, dirty as it is, stays free, and the work comes over at the end.
+// TestLinkedWorktree is the whole life of `start --worktree`: the user's dirty
+// worktree stays untouched, and the work is merged at the end.
 func TestLinkedWorktree(t *testing.T) {
 	t.Parallel()
-	for _, m := range mechanisms(t) {
+	for _, m := range long.Sample(t, mechanisms(t), 2) {
 		t.Run(m.name, func(t *testing.T) {
 			if m.around != nil {
 				needLandlock(t)
@@ -96,7 +96,7 @@ func TestLinkedWorktree(t *testing.T) {
 				t.Error("the user's worktree was touched")
 			}
 
-			// It goes on in the same one.
+			// The next start uses the same one.
 			if r := p.run(t, nil, "start", "--worktree"); r.code != 0 {
 				t.Fatalf("the second start: exit %d\n%s%s", r.code, r.out, r.err)
 			}
@@ -109,7 +109,7 @@ func TestLinkedWorktree(t *testing.T) {
 			p.in(dir).sound(t)
 			p.in(dir).wants(t, 0, []string{"2 proved, 0 failed"}, "verify")
 
-			// And comes over.
+			// The work is merged.
 			if r := p.run(t, nil, "adopt", "ralph/main"); r.code != 1 || !strings.Contains(r.err, "git merge --ff-only") {
 				t.Errorf("adopt before the merge: exit %d\n%s", r.code, r.err)
 			}
@@ -125,7 +125,7 @@ func TestLinkedWorktree(t *testing.T) {
 			}
 			p.sound(t)
 
-			// The next round begins at what people did since.
+			// The next round starts at people's newest commits.
 			p.Write("README", "theirs\n")
 			p.Git("commit", "-qam", "by a person")
 			p.must(t, "add", "the third thing")
@@ -144,8 +144,8 @@ func TestLinkedWorktree(t *testing.T) {
 	}
 }
 
-// TestLinkedFromASentence: run takes a project through all phases there, and a
-// person answers and approves in the linked worktree.
+// TestLinkedFromASentence: run goes through all phases in a linked worktree,
+// where a person answers and approves.
 func TestLinkedFromASentence(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it goes through all phases in a linked worktree")
@@ -181,8 +181,8 @@ func TestLinkedFromASentence(t *testing.T) {
 	}
 }
 
-// TestStartInsideALinkedWorktree: typed there, start needs no flag; and a
-// linked worktree of a person's own has one of ours like any other.
+// TestStartInsideALinkedWorktree: start needs no flag in our linked worktree. A
+// person's linked worktree can have one of our own.
 func TestStartInsideALinkedWorktree(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies the places")

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSummed: many notices of a kind are one line, which says how many they are
-// and where to look.
+// TestSummed: many notices of a kind become one line with their number and
+// where to look.
 func TestSummed(t *testing.T) {
 	many := func(kind, tail string, n int) (out []string) {
 		for i := range n {

@@ -14,9 +14,9 @@ type none struct{ Sandbox }
 
 func (none) Wrapper(Use) proc.Wrapper { return nil }
 
-// TestSandboxedMakesWhatIsNeeded: without a process there is neither a folder of
-// the run nor a note; with the first one there is a single one of each, both go
-// with the end, and nothing starts after it.
+// TestSandboxedMakesWhatIsNeeded: the first process makes one folder of the run
+// and one note. Without a process there is neither. The end removes both, and
+// nothing starts after it.
 func TestSandboxedMakesWhatIsNeeded(t *testing.T) {
 	r := repo.New(t, nil)
 	g, err := gitstate.Open(t.Context(), r.Dir, r.Env)

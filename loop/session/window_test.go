@@ -9,7 +9,7 @@ import (
 	"git-ralph/notes"
 )
 
-// window is a session of a client that can be asked.
+// window is a session that can be asked to hand over.
 func window(last bool) (*Window, *error) {
 	var cause error
 	f := &Window{Last: last, stop: func(err error) { cause = err },
@@ -78,7 +78,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// Whether a session that was asked is followed by another one.
+// Another session may follow one that was asked to hand over.
 func TestSessionsThatFollow(t *testing.T) {
 	done := &notes.Handoff{TaskCompleted: notes.TaskCompleted{FullyComplete: true}}
 	half := &notes.Handoff{}
