@@ -69,7 +69,7 @@ func TestGoldenPrompts(t *testing.T) {
 			}
 			shown := []string{"g-1", "g-2"}
 			if !strings.Contains(p.Text, "Operator guidance") {
-				shown = nil // what did not fit has not been shown
+				shown = nil // a dropped section has not been shown
 			}
 			if diff := cmp.Diff(shown, p.Guidance); diff != "" {
 				t.Errorf("guidance: %s", diff)
@@ -138,8 +138,8 @@ func TestGoldenHelpers(t *testing.T) {
 		Message: "is missing"}}))
 }
 
-// TestPromptProperties: never over budget, sections in their order, dropped in
-// their order, the task last, and the same state gives the same bytes.
+// TestPromptProperties: a prompt stays within its budget. Sections keep their order
+// and drop order, the task is last, and the same state gives the same bytes.
 func TestPromptProperties(t *testing.T) {
 	order := []Name{CurrentTask, FailureContext, RetrievedMemory, PreviousHandoff, ProjectMemory, Skills,
 		PreparedContext, OutputInstruction}
@@ -176,7 +176,7 @@ func TestPromptProperties(t *testing.T) {
 		if !slices.IsSortedFunc(names, func(a, b Name) int { return slices.Index(order, a) - slices.Index(order, b) }) {
 			t.Fatalf("case %d: order of sections %v", i, names)
 		}
-		// A section is dropped only after those that go before it.
+		// A section is dropped only after all that precede it in the drop order.
 		cut := false
 		for _, name := range dropOrder() {
 			for _, sec := range p.Sections {
@@ -250,9 +250,9 @@ func TestCutTaskKeepsItsCore(t *testing.T) {
 	}
 }
 
-// TestHardConstraintSurvives is a project of 200 iterations that hands off,
-// harvests and indexes: a hard constraint of iteration 3 is in the prompt of
-// iteration 200, in both index modes, and gone only when it is superseded.
+// TestHardConstraintSurvives runs a project of 200 iterations with handoffs,
+// harvests and an indexer. A hard constraint of iteration 3 is in the prompt of
+// iteration 201 in both index modes, until it is superseded.
 func TestHardConstraintSurvives(t *testing.T) {
 	const rule = "The public API must never change its field names"
 	s := project()
@@ -279,8 +279,8 @@ func TestHardConstraintSurvives(t *testing.T) {
 		}
 		s.Knowledge = all
 		if n%5 == 0 {
-			// An indexer that words old decisions anew, and one that tries to
-			// drop the rule by rewording it in place: refused whole.
+			// One indexer rewords old decisions. Another one tries to drop the rule
+			// by rewording it in place, and is refused completely.
 			var old []string
 			for _, k := range s.Knowledge {
 				if k.Live() && k.Type == notes.KDecision && len(old) < 3 {
@@ -317,8 +317,8 @@ func TestHardConstraintSurvives(t *testing.T) {
 			}
 		}
 	}
-	// A context agent that forgets it cannot make it disappear, and one that
-	// repeats it does not double it.
+	// A context agent that omits the rule cannot drop it. One that repeats it does
+	// not double it.
 	for prepared, want := range map[string]int{strings.Repeat("prepared without the rule ", 5): 1,
 		strings.Repeat("prepared ", 5) + rule + "\nImpact: clients break": 1} {
 		o := options(Orchestrated)
@@ -347,7 +347,7 @@ func TestHardConstraintSurvives(t *testing.T) {
 	}
 }
 
-// TestReachesTheAgentInEveryMode: what no mode may lose.
+// TestReachesTheAgentInEveryMode checks the parts that a prompt has in every mode.
 func TestReachesTheAgentInEveryMode(t *testing.T) {
 	for _, row := range []struct {
 		mode     Mode
@@ -374,7 +374,7 @@ func TestReachesTheAgentInEveryMode(t *testing.T) {
 			}
 		}
 	}
-	// A role without a template of its own is a pass, not a crash.
+	// A role without its own template uses that of a pass and does not panic.
 	o := options(HandoffOnly)
 	o.Role = "security"
 	if p := Assemble(project(), "T-003", o); !strings.Contains(p.Text, "Review iteration 7") {

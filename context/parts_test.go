@@ -313,7 +313,7 @@ func TestBytesPerToken(t *testing.T) {
 	}
 }
 
-// The tokenizer of a family is that of its models under every name that a client or a gateway has for them.
+// A model has its family's tokenizer under every name that a client or a gateway uses for it.
 func TestFamilyOf(t *testing.T) {
 	for _, r := range []struct{ why, model, driver, want string }{
 		{"Claude Code's alias", "opus", "claude", "claude"},
@@ -341,8 +341,8 @@ func TestFamilyOf(t *testing.T) {
 	}
 }
 
-// A budget of tokens is fewer bytes for a family with short tokens, and the page of the estimate names
-// each factor.
+// A token budget allows fewer bytes for a family with short tokens. doc/templates.md lists each
+// factor.
 func TestFamilyFactors(t *testing.T) {
 	page, err := os.ReadFile("../doc/templates.md")
 	if err != nil {

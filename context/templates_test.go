@@ -95,7 +95,7 @@ func TestTemplatesOfAProject(t *testing.T) {
 	}
 }
 
-// TestTemplateValuesAreText: a value is put in as it is.
+// TestTemplateValuesAreText: a value is inserted as text and not parsed.
 func TestTemplateValuesAreText(t *testing.T) {
 	tpl, err := parseTemplate("x", "{{task_id}}|{{#goal}}G{{/goal}}{{^goal}}none{{/goal}}|{{phase}}", Building)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"git-ralph/gitstate/object"
 )
 
-// TestFailedKeepIsFinished: who has moved the refs and could not put the index in place
-// finds its own intent, though it lives.
+// TestFailedKeepIsFinished: a process that moved the refs but could not put the index
+// in place finds its own intent, although it is alive.
 func TestFailedKeepIsFinished(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("an open file cannot be removed on this system")
@@ -52,15 +52,15 @@ func TestFailedKeepIsFinished(t *testing.T) {
 	}
 }
 
-// TestKeep: branch and journal move together or not at all, and the intent stays only
-// where something is left to finish.
+// TestKeep: branch and journal move together or not at all. The intent stays only if
+// something is left to finish.
 func TestKeep(t *testing.T) {
 	t.Parallel()
 	const branch, journal, evidence = "refs/heads/main", "refs/ralph/heads/main", "refs/ralph/evidence/j/1"
 	mine := errors.New("mine")
 	for _, c := range []struct {
 		why string
-		// change bends the keep; move sets the branch to the commit of a person.
+		// change alters the keep. move sets the branch to a user's commit.
 		change func(k *Keep, git func(...string) string, move func())
 		is     error
 		noted  bool // the error is a NoteError
@@ -91,7 +91,7 @@ func TestKeep(t *testing.T) {
 			k.Entry = func() (object.ID, object.ID, error) {
 				tip, next, err := entry()
 				if asked++; asked == 1 {
-					tip = k.Parent // which the journal is not at
+					tip = k.Parent // the journal is elsewhere
 				}
 				return tip, next, err
 			}

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestModesComeBack: what a command does to modes and owners in the git directory is
-// undone before anything is read there; what git does by itself is not.
+// TestModesComeBack: changed modes and owners in the git directory are restored
+// before anything is read there. Changes by git itself stay.
 func TestModesComeBack(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestSnapshotBesidePackRefs: a snapshot that is taken while git packs refs has all
-// of them. One that is missing would be taken for a deletion by the agent.
+// TestSnapshotBesidePackRefs: a snapshot taken while git packs refs has all refs. A
+// missing one would look like a deletion by the agent.
 func TestSnapshotBesidePackRefs(t *testing.T) {
 	t.Parallel()
 	r, g := watchedRepo(t)

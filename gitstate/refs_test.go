@@ -12,7 +12,7 @@ import (
 	"git-ralph/gitstate/object"
 )
 
-// TestListRefs: what is listed is what git lists, wherever the refs lie.
+// TestListRefs: ListRefs lists what git lists, loose or packed.
 func TestListRefs(t *testing.T) {
 	t.Parallel()
 	r := repo.New(t, nil)
@@ -60,8 +60,8 @@ func TestListRefs(t *testing.T) {
 	}
 }
 
-// TestIdentityFollowsTheSettings: whoever changes their name is known by it at once, and a
-// committer whom git does not know is missed although it knows the author.
+// TestIdentityFollowsTheSettings: a changed user.name takes effect at once. A committer
+// that git does not know is an error although git knows the author.
 func TestIdentityFollowsTheSettings(t *testing.T) {
 	t.Parallel()
 	r := repo.New(t, nil)

@@ -32,8 +32,8 @@ func openRepo(t *testing.T) (*Repo, object.ID) {
 	return g, tip
 }
 
-// TestKilledUpdateRef kills git while it holds the locks of a transaction: the
-// next one gets through, whoever makes it.
+// TestKilledUpdateRef kills git while it holds the locks of a transaction. The next
+// transaction succeeds, whoever makes it.
 func TestKilledUpdateRef(t *testing.T) {
 	r, tip := openRepo(t)
 	ups := []RefUpdate{{Name: "refs/ralph/heads/main", New: tip}, {Name: "refs/ralph/local/a/b", New: tip}}
@@ -57,8 +57,8 @@ func TestKilledUpdateRef(t *testing.T) {
 	}
 }
 
-// TestLockThatGitCannotRemove: a lock that is still there after its transaction is removed, and one that
-// somebody else has made in its place meanwhile is not.
+// TestLockThatGitCannotRemove: a lock that outlives its transaction is removed. A lock that somebody
+// else has made in its place meanwhile is not.
 func TestLockThatGitCannotRemove(t *testing.T) {
 	t.Parallel()
 	r, tip := openRepo(t)
@@ -98,8 +98,8 @@ func TestLockThatGitCannotRemove(t *testing.T) {
 	}
 }
 
-// TestLocksOfGit: the lock of whatever file git died over goes, in the repository and in a linked
-// worktree, and the command that it stopped works again. Another program's lock stays.
+// TestLocksOfGit: a lock that a killed git left on any file is removed, in the repository and in
+// a linked worktree, and the blocked command works again. Another program's lock stays.
 func TestLocksOfGit(t *testing.T) {
 	t.Parallel()
 	r, _ := openRepo(t)
@@ -167,8 +167,8 @@ func TestLocksOfGit(t *testing.T) {
 	}
 }
 
-// TestLocksThatStay: what cannot be said to be a dead process's is left, and a
-// lock older than the machine's start goes.
+// TestLocksThatStay: a lock stays unless its process is known to be dead. A lock
+// older than the last boot is removed.
 func TestLocksThatStay(t *testing.T) {
 	t.Parallel()
 	r, tip := openRepo(t)
@@ -205,8 +205,8 @@ func TestLocksThatStay(t *testing.T) {
 	if err := live.Commit(); err != nil {
 		t.Errorf("the living transaction: %v", err)
 	}
-	// A writer of ours that died names what was made since it began, not what
-	// lay there before.
+	// The note of our dead writer explains the locks made since it began, not
+	// earlier ones.
 	dead := deadWriter(t, r)
 	young := lock("refs/ralph/evidence/x.lock", now.Add(-2*time.Second))
 	gone, left, err = r.SweepLocks()
@@ -222,7 +222,7 @@ func TestLocksThatStay(t *testing.T) {
 	}
 }
 
-// deadWriter leaves the note of a process that is gone, begun three seconds ago.
+// deadWriter leaves the note of a dead process that began three seconds ago.
 func deadWriter(t *testing.T, r *Repo) string {
 	t.Helper()
 	w, err := proc.NewWriter(r.writersDir(), "git commit")

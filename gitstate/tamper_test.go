@@ -45,8 +45,8 @@ func must(t *testing.T, errs ...error) {
 	}
 }
 
-// TestPutBack: whatever an agent makes of git's own files, they are afterwards
-// as they were, and nothing outside of the git directory was written.
+// TestPutBack: whatever an agent does to git's own files, they are restored, and
+// nothing outside of the git directory is written.
 func TestPutBack(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -151,8 +151,8 @@ func TestPutBack(t *testing.T) {
 	}
 }
 
-// TestPlaces: a git directory that was moved away comes back, one that is gone
-// is said to be, and neither is taken for what lies in its place.
+// TestPlaces: a git directory that was moved away is moved back, and one that is
+// gone is reported. What lies in its place is never taken for it.
 func TestPlaces(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("where a folder went is known on Linux only")
@@ -173,7 +173,7 @@ func TestPlaces(t *testing.T) {
 	if kept, _ := filepath.Glob(git + "/ralph/aside/planted-*/.git"); len(kept) != 1 {
 		t.Errorf("what lay in its place was not kept: %v", kept)
 	}
-	// Twice is no harder than once, also when nothing lies in its place.
+	// A second move is undone as well, also when nothing lies in its place.
 	must(t, os.Rename(git, away))
 	if moved, err := before.Places(); !moved || err != nil {
 		t.Fatalf("moved once more: %v, %v", moved, err)
@@ -186,8 +186,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestOthersWorktrees: a linked worktree that was being made or removed when it was
-// looked at is another's affair; a change in one that was complete is not.
+// TestOthersWorktrees: a linked worktree that was being made or removed during the
+// snapshot is another process's business. A change in a complete one is not.
 func TestOthersWorktrees(t *testing.T) {
 	files := map[string]string{"locked": "initializing", "gitdir": "/x/.git\n", "HEAD": "ref: refs/heads/x\n",
 		"commondir": "../..\n"}
@@ -238,7 +238,7 @@ func TestOthersWorktrees(t *testing.T) {
 	}
 }
 
-// TestStaleLocks: a lock goes when nobody can hold it.
+// TestStaleLocks: a lock that nobody can hold is removed.
 func TestStaleLocks(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -275,8 +275,8 @@ func TestStaleLocks(t *testing.T) {
 	remove(0, 0)
 	lock.Release()
 
-	// Programs with a library of their own: one has the lock open, the other one has
-	// closed it.
+	// Programs with their own git library: the first has the lock open, the second
+	// has closed it.
 	jar := filepath.Join(filepath.Dir(r.Dir), "org.eclipse.jgit-6.jar")
 	must(t, os.WriteFile(jar, nil, 0o644))
 	for _, opens := range []string{path("index.lock"), jar} {
@@ -297,8 +297,8 @@ func TestStaleLocks(t *testing.T) {
 	}
 }
 
-// TestLockThatGoes: a lock that was made just now is waited for, and its holder takes
-// it back meanwhile.
+// TestLockThatGoes: a lock that was just made is waited for. Its holder releases it
+// meanwhile.
 func TestLockThatGoes(t *testing.T) {
 	t.Parallel()
 	r, g := watchedRepo(t)
@@ -324,8 +324,8 @@ func TestLockThatGoes(t *testing.T) {
 	}
 }
 
-// TestFetchedShallow: what a fetch does to the list of shallow commits stays; what an agent
-// writes there does not, and nothing looks as if it were missing afterwards.
+// TestFetchedShallow: a fetch's changes to the list of shallow commits stay, an agent's do
+// not. No commit seems to be missing afterwards.
 func TestFetchedShallow(t *testing.T) {
 	for _, c := range []struct {
 		why, clone, do string
@@ -390,8 +390,8 @@ func TestFetchedShallow(t *testing.T) {
 	}
 }
 
-// TestBegunOperations: a bisect that an agent begins is found like a merge, and a HEAD with which
-// git knows no repository is told from one that leads elsewhere.
+// TestBegunOperations: a bisect that an agent begins is found like a merge. A HEAD that git
+// cannot read is told from one that points elsewhere.
 func TestBegunOperations(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

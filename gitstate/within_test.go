@@ -49,8 +49,8 @@ func TestReached(t *testing.T) {
 	}
 }
 
-// TestPutBackWithin: what was written where git reads settings is put back and kept aside; what
-// could not be written inside is a person's.
+// TestPutBackWithin restores a file from which git reads settings and keeps its contents aside.
+// A change of a file that the sandbox protects is the user's.
 func TestPutBackWithin(t *testing.T) {
 	r := repo.New(t, map[string]string{"team.gitconfig": "[core]\n"})
 	r.Git("config", "include.path", "../team.gitconfig")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestOptions: options are read as a command's row says, so that neither their
-// values nor what stands behind them is taken for the other.
+// TestOptions: options are parsed by the command's row, so that their values and
+// the operands behind them are not confused.
 func TestOptions(t *testing.T) {
 	for _, c := range []struct{ why, command, class string }{
 		{"a letter without a value names no folder", "rsync -at src/ out/", ""},
@@ -40,14 +40,14 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestTable: a row can be reached, and no list of options has a name twice.
+// TestTable: every row can be reached, and no list of options has duplicates.
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range append(append([]command(nil), table...), tools...) {
 		if r.names == "" {
 			t.Error("a row has no name")
 		}
-		final := r.does == nil // later rows of the name are never asked
+		final := r.does == nil // later rows of the name are unreachable
 		for _, n := range strings.Fields(r.names) {
 			if seen[n] {
 				t.Errorf("%s has a row before that judges every call", n)
@@ -69,8 +69,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestSameReason: a line that is denied for several reasons is denied for the same
-// one each time; the reason goes into history.
+// TestSameReason: a line that is denied for several reasons always gets the same
+// one, because the reason goes into history.
 func TestSameReason(t *testing.T) {
 	p := New("/srv/code/app", "/home/user")
 	for _, line := range []string{

@@ -39,9 +39,9 @@ func readSamples(t testing.TB, name string) []sample {
 	return out
 }
 
-// corpusPolicies are the settings under which the labels must hold: what the
-// command line uses in a repository that it knows nothing about, wherever that
-// lies, and the project that the labels were written for.
+// corpusPolicies are the settings under which the labels must hold: those of the
+// command line in an unknown repository, wherever it is, and the project for which
+// the labels were written.
 func corpusPolicies() map[string]*Policy {
 	project := New("/data/proj", "/home/agent")
 	project.Aliases = map[string]string{"ci": "commit", "co": "checkout", "undo": "reset --soft HEAD~1",

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDangerousCommands: what is refused in every project is refused on a shell
-// line and as a program that a shim was called as.
+// TestDangerousCommands: a command that every project refuses is refused on a shell
+// line and in a shim.
 func TestDangerousCommands(t *testing.T) {
 	p := New("/srv/code/app", "/home/user")
 	p.Toolchain, _ = NewToolchain("none")

@@ -26,7 +26,7 @@ var dressings = []string{
 	"A=1 B=2 bash -c %q",
 }
 
-// spellings write the word git, or another first word, in other ways.
+// spell writes the word git, or another first word, in other ways.
 func spell(r *rand.Rand, w string) string {
 	switch r.IntN(8) {
 	case 0:
@@ -82,8 +82,8 @@ func FuzzDressing(f *testing.F) {
 	})
 }
 
-// FuzzGarbage: no input panics, in any of the entrances that take text from
-// an agent, and every denial says why.
+// FuzzGarbage: no input panics, in any of the functions that take text from an
+// agent, and every denial gives a reason.
 func FuzzGarbage(f *testing.F) {
 	for _, s := range []string{"", "()0", "$'\\x'", "a[$(b)]=c", "<<<", "${!x[@]}", "git\x00push", "\x01\x02", "x=(",
 		"{a..z}{1..9}", "printf %", "[[ -v", "awk '", "sed 's/a", "find -exec", "git -c", "git -C", "env -S",

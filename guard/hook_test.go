@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestHookTranscripts answers events that real clients have sent: all of them
-// are ordinary work, and none may be stopped.
+// TestHookTranscripts answers events that real clients have sent. All are ordinary
+// work, and none may be denied.
 func TestHookTranscripts(t *testing.T) {
 	f, err := os.Open("../fixtures/guard/hooks/events.jsonl")
 	if err != nil {
@@ -122,7 +122,7 @@ func TestAnswerJSONL(t *testing.T) {
 	in := strings.Join([]string{
 		`{"command":"git status","verdict":"ignored"}`, `{"command":"git push"}`, ``, `{"cmd":"ls"}`, `[1]`,
 		`{"command":"` + strings.Repeat("x", maxLine) + `"}`, `{"command":""}`, `{"command":"ls"}`,
-	}, "\n") // the last line has no end
+	}, "\n") // the last line has no newline
 	var out bytes.Buffer
 	if err := AnswerJSONL(strings.NewReader(in), &out, New("/srv/code/app", "")); err != nil {
 		t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestHookProbe: under a hook probe's policy every tool call is refused and taken
-// down, whatever a policy of a run would say of it.
+// TestHookProbe: a hook probe's policy refuses and records every tool call, even if
+// the run's policy would allow it.
 func TestHookProbe(t *testing.T) {
 	p := New("/w", "")
 	p.HookProbe = &HookProbe{Nonce: "N1", Record: "/c/record"}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestNesting: a stack that outgrows its limit ends the process, so no line
-// within the size limit may come near it, closed or left open.
+// TestNesting: a stack overflow ends the process, so no line within the size limit
+// may come near it, whether its brackets are closed or not.
 func TestNesting(t *testing.T) {
 	defer debug.SetMaxStack(debug.SetMaxStack(400 << 20))
 	p := New("/srv/code/app", "/home/user")
@@ -41,7 +41,7 @@ func TestNesting(t *testing.T) {
 		{"", "a=(", "", "arrays in arrays"},
 		{"f() { f; ", "f; ", "}; f", "recursion"},
 	} {
-		// Any verdict will do: what counts is that there is one.
+		// Any verdict will do, as long as there is one.
 		if v := p.Judge(c.head + strings.Repeat(c.unit, (maxText-100)/len(c.unit)) + c.end); v.Verdict == "" {
 			t.Errorf("no verdict on nested %q (%s)", c.unit, c.why)
 		}

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestAllowedGitReads runs the git commands that the lists call harmless and
-// the guard allows, in a real repository, and compares what git holds before
-// and after: the labels are not only opinions.
+// TestAllowedGitReads runs the git commands that are labelled harmless and allowed
+// by the guard. It compares a real repository before and after, so that the labels
+// are proven.
 func TestAllowedGitReads(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -111,8 +111,8 @@ func TestAllowedGitReads(t *testing.T) {
 	}
 }
 
-// TestGitAbbreviations asks git itself which beginnings of a dangerous option
-// it takes, and wants each of them denied.
+// TestGitAbbreviations asks git which abbreviations of a dangerous option it
+// accepts. Each of them must be denied.
 func TestGitAbbreviations(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {

@@ -158,8 +158,8 @@ func TestOwnLists(t *testing.T) {
 	}
 }
 
-// TestSchedulersAndPublishers: what runs something later, by somebody else, or
-// publishes is refused; reading is not. What guard.deny names has a shim.
+// TestSchedulersAndPublishers: commands are refused that publish or run something
+// later or elsewhere; reading is not. Programs in guard.deny have a shim.
 func TestSchedulersAndPublishers(t *testing.T) {
 	p := New("/work/proj", "/home/agent")
 	for line, want := range map[string]bool{

@@ -136,8 +136,8 @@ func TestParseHandoffRefuses(t *testing.T) {
 	}
 }
 
-// TestParseHandoffNamesAll: the agent is asked only once, so every problem is
-// named at once, in the order of the document's schema.
+// TestParseHandoffNamesAll: the agent is asked only once, so all problems are named
+// together, in the order of the schema.
 func TestParseHandoffNamesAll(t *testing.T) {
 	_, problems := ParseHandoff([]byte(`{"summary": 1, "freeform": "x", "deviations": [3]}`))
 	var paths []string
@@ -149,14 +149,14 @@ func TestParseHandoffNamesAll(t *testing.T) {
 	if diff := cmp.Diff(want, paths); diff != "" {
 		t.Error(diff)
 	}
-	// A hostile document cannot make us say more than a page.
+	// The problems of a hostile document fill at most a page.
 	many := with(t, "recommendations", "["+strings.Repeat("1,", 5000)+"1]")
 	if _, problems := ParseHandoff(many); len(problems) != maxProblems {
 		t.Errorf("%d problems", len(problems))
 	}
 }
 
-// TestParseHandoffForms: other ways in which clients hand over the same.
+// TestParseHandoffForms: other forms in which clients send a handoff.
 func TestParseHandoffForms(t *testing.T) {
 	quoted, err := json.Marshal(good)
 	if err != nil {
@@ -177,7 +177,7 @@ func TestParseHandoffForms(t *testing.T) {
 	}
 }
 
-// TestHandoffIsSafeToKeep: what an agent writes is in history for good.
+// TestHandoffIsSafeToKeep: an agent's text stays in history forever.
 func TestHandoffIsSafeToKeep(t *testing.T) {
 	dirty :=
 		"We set password=hunter2hunter2 for the test\\u001b[31m user\\u202e and it works, which is what was asked for."
@@ -194,7 +194,7 @@ func TestHandoffIsSafeToKeep(t *testing.T) {
 	if problems != nil || strings.Contains(string(h.PlanAmendments[0]), "swordfish") {
 		t.Errorf("%s %v", h.PlanAmendments, problems)
 	}
-	// Fifty characters that nobody sees are none.
+	// Invisible characters do not count toward the fifty.
 	if _, problems := ParseHandoff(with(t, "freeform", `"`+strings.Repeat(`\u200b`, 60)+`"`)); len(problems) != 1 {
 		t.Errorf("%v", problems)
 	}
@@ -204,8 +204,8 @@ func TestHandoffIsSafeToKeep(t *testing.T) {
 	}
 }
 
-// TestSchemaKeywords: our validator knows every keyword of the schema, and no
-// property is without a place in Handoff.
+// TestSchemaKeywords: our validator knows every keyword of the schema, and every
+// property has a field in Handoff.
 func TestSchemaKeywords(t *testing.T) {
 	dec := json.NewDecoder(strings.NewReader(string(HandoffSchema())))
 	dec.DisallowUnknownFields()
@@ -233,7 +233,7 @@ func TestSchemaKeywords(t *testing.T) {
 			t.Errorf("the schema has %s, Handoff does not", name)
 		}
 	}
-	// A caller cannot change what we check against.
+	// A caller cannot change our own copy of the schema.
 	HandoffSchema()[0] = 'x'
 	if HandoffSchema()[0] != '{' {
 		t.Error("the embedded schema was changed")
@@ -241,7 +241,7 @@ func TestSchemaKeywords(t *testing.T) {
 }
 
 func TestNullsAreAccepted(t *testing.T) {
-	// Providers that take only closed objects send null for everything optional.
+	// Providers that require closed objects send null for optional keys.
 	h, problems := ParseHandoff(with(t, "request_research", "null"))
 	if problems != nil || h.RequestResearch != nil {
 		t.Error(problems)
@@ -306,7 +306,7 @@ func FuzzParseHandoff(f *testing.F) {
 			t.Fatalf("a handoff and problems, or neither: %v %v", h, problems)
 		}
 		if h == nil {
-			// What cannot be accepted still makes a valid handoff.
+			// An invalid document can still be turned into a valid handoff.
 			s, _ := json.Marshal(Synthesize(SynthInput{Raw: data, Problems: problems, Tail: string(data), Detail: string(data)}))
 			if _, bad := ParseHandoff(s); bad != nil {
 				t.Fatal(bad)

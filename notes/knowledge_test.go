@@ -148,9 +148,9 @@ func TestApplyKnowledge(t *testing.T) {
 	}
 }
 
-// succeeds is the promise of ApplyKnowledge said another way: what was there
-// is there with the same words, and a hard constraint that holds no more has
-// an active entry at the end of its line of successors.
+// succeeds states the promise of ApplyKnowledge in another way. Every old entry is
+// still there with the same words. A hard constraint that no longer holds ends in
+// an active successor.
 func succeeds(old, now []Knowledge) error {
 	byID := map[string]Knowledge{}
 	for _, k := range now {
@@ -280,8 +280,8 @@ func TestDecodeKnowledgeRefuses(t *testing.T) {
 	}
 }
 
-// FuzzKnowledgeFile: whatever is read is written and read again as the same,
-// and a TOML library reads the same front matter.
+// FuzzKnowledgeFile: whatever is read is the same after writing and reading, and a
+// TOML library reads the same front matter.
 func FuzzKnowledgeFile(f *testing.F) {
 	f.Add([]byte("+++\nid = \"K-gotcha-x\"\ntype = \"gotcha\"\nstatus = \"active\"\nsource = [1]\n+++\n\ntext\n"))
 	f.Add([]byte("+++\r\n# c\r\nid = \"a\\u0007b\" # d\r\ntype = \"\"\r\nstatus = \"\"\r\ntags = [ \"x\" , ]\r\n+++\r\nt"))
@@ -327,7 +327,7 @@ func TestHarvest(t *testing.T) {
 	h := Handoff{
 		ConstraintsDiscovered: []Constraint{
 			{Constraint: "The API must never be called without a key", Impact: "401", Workaround: "use the fake"},
-			{Constraint: "the API must never be called without a KEY!"}, // the same in other letters
+			{Constraint: "the API must never be called without a KEY!"}, // the same in other case
 			{Constraint: "  "},
 		},
 		ArchitecturalNotes: []string{"Routes live in routes/", "A before B", "B before A"},
@@ -354,7 +354,7 @@ func TestHarvest(t *testing.T) {
 	if again := ExtractKnowledge(h, 8, "T-003", all); again != nil {
 		t.Errorf("the next handoff says the same and adds %v", again)
 	}
-	// What was superseded on purpose does not come back by being repeated.
+	// An entry that was superseded on purpose does not return by being repeated.
 	all, err = ApplyKnowledge(all, []Knowledge{entry("K-decision-routes", "Routes live in api/",
 		"K-decision-routes-live-in-routes")})
 	if err != nil {

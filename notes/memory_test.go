@@ -27,7 +27,7 @@ func TestActiveMemoryOrderAndLoss(t *testing.T) {
 			t.Fatalf("parts stand out of order: %v\n%s", order, full)
 		}
 	}
-	// With less and less room whole parts go: the oldest iteration first, the
+	// With less room whole parts are dropped: the oldest iteration first, the
 	// previous phase last.
 	gone := ""
 	for max := len(full); max > 120; max-- {
@@ -92,7 +92,7 @@ func TestCapturedMemory(t *testing.T) {
 		Files:    []string{"auth.go"},
 		Blockers: []string{"SMTP needs settings"}, Notes: []string{"limit the rate"},
 		Deps: []string{"golang.org/x/crypto"}, Percent: 65, Figures: f}))
-	// A session without anything still says which one it was.
+	// An empty session still has its number.
 	golden(t, "session-empty.md", SessionMemory(SessionInput{Session: 1, Phase: "building"}))
 
 	many := make([]string, 500)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestRedactForms: one row a kind of secret. They are put together here, so that
-// no scanner of secrets takes this file for a leak.
+// TestRedactForms has one row for each kind of secret. They are assembled here, so
+// that no secret scanner reports this file.
 func TestRedactForms(t *testing.T) {
 	mixed := strings.Repeat("aB3dE5gH7", 20)
 	hex := strings.Repeat("0a1b2c3d4e5f6789", 8)

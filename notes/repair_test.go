@@ -59,8 +59,8 @@ func TestRepairHandoff(t *testing.T) {
 	}
 }
 
-// FuzzRepairHandoff: whatever the bytes are, what was repaired is a handoff, but for
-// the id of the task, which only the harness knows.
+// FuzzRepairHandoff: repaired bytes are a valid handoff, except for the task's id,
+// which only the harness knows.
 func FuzzRepairHandoff(f *testing.F) {
 	for _, s := range []string{`{}`, `{"freeform":[1]}`, `{"task_completed":{"task_id":{}}}`, "```{}```",
 		`{"deviations":[[]],"plan_amendments":["x"]}`} {

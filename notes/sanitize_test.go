@@ -104,8 +104,7 @@ func TestNarrative(t *testing.T) {
 	}
 }
 
-// TestNarrativeForGit: whatever an agent writes, git finds our trailers and
-// no others.
+// TestNarrativeForGit: whatever an agent writes, git finds only our trailers.
 func TestNarrativeForGit(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	atoms := []string{"Ralph-Verdict: keep", "Signed-off-by: a <b@c>", "---", "\n", "\n\n", "# x", "text", " ",
@@ -176,8 +175,7 @@ func TestCutBytes(t *testing.T) {
 }
 
 func TestRedact(t *testing.T) {
-	// Made-up secrets are put together here, so that no scanner of secrets
-	// takes this file for a leak.
+	// Fake secrets are assembled here, so that no secret scanner reports this file.
 	up := strings.Repeat("AB12", 4)
 	low := strings.Repeat("ab12XY", 7)
 	secrets := []struct{ text, secret, why string }{

@@ -8,8 +8,8 @@ import (
 )
 
 // TestSchemaAgainstLibrary: a full implementation of draft 2020-12 accepts the
-// schema and, but for the two places where ParseHandoff is kinder or stricter
-// on purpose, agrees about every change of a good handoff.
+// schema. It agrees about every change of a good handoff, except where ParseHandoff
+// is kinder or stricter on purpose.
 func TestSchemaAgainstLibrary(t *testing.T) {
 	var s jsonschema.Schema
 	if err := json.Unmarshal(HandoffSchema(), &s); err != nil {
@@ -40,7 +40,7 @@ func TestSchemaAgainstLibrary(t *testing.T) {
 	for key := range doc {
 		for _, value := range values {
 			if value == "null" && !required(&s, key) {
-				continue // null stands for absent in ours
+				continue // our parser takes null for absent
 			}
 			data := with(t, key, value)
 			_, problems := ParseHandoff(data)

@@ -58,7 +58,7 @@ func (m *memStore) Write(t object.Type, data []byte) (object.ID, error) {
 	return id, nil
 }
 
-// gitRepo is a repository with git's own hands, the oracle.
+// gitRepo is a repository with real git, the oracle.
 type gitRepo struct {
 	t   *testing.T
 	dir string
@@ -165,7 +165,7 @@ func (g *gitRepo) load(tree object.ID) *memStore {
 	return m
 }
 
-// copyNote gives many objects one note, in one commit of git's own.
+// copyNote gives many objects one note, in a single commit by git.
 func (g *gitRepo) copyNote(from object.ID, to []object.ID) {
 	var in strings.Builder
 	for _, id := range to {
@@ -209,7 +209,7 @@ func TestNotesTreeIsGits(t *testing.T) {
 				t.Fatalf("%s: built at once: %s, git has %s", row.why, got, want)
 			}
 
-			// One note more on top of what git wrote, folder by folder.
+			// One more note on top of git's tree, read folder by folder.
 			store := g.load(want)
 			nt, err = OpenNotes(store, want)
 			if err != nil {
@@ -232,7 +232,7 @@ func TestNotesTreeIsGits(t *testing.T) {
 			if row.remove == 0 {
 				return
 			}
-			// git removes many, and we set one on top of what it left.
+			// git removes many notes, and we set one on the remaining tree.
 			var in strings.Builder
 			for _, id := range rest[:row.remove] {
 				fmt.Fprintln(&in, id)
@@ -263,8 +263,8 @@ func mustWrite(t *testing.T, nt *NotesTree) object.ID {
 	return id
 }
 
-// TestNotesTakeTurns: git removes notes and we set some in turn, at random: after
-// each of ours git has the same tree.
+// TestNotesTakeTurns: git removes notes and we set some, at random. After each of
+// our changes git has the same tree.
 func TestNotesTakeTurns(t *testing.T) {
 	g := newGitRepo(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -297,8 +297,8 @@ func TestNotesTakeTurns(t *testing.T) {
 	}
 }
 
-// TestNotesForeign: what git reads, we read: mixed fan-outs, the same object
-// twice, entries that are no notes. And git reads what we write.
+// TestNotesForeign: we read what git reads: mixed fan-outs, an object twice,
+// entries that are not notes. And git reads what we write.
 func TestNotesForeign(t *testing.T) {
 	g := newGitRepo(t)
 	objects := g.blobs("object", 4)
@@ -350,8 +350,8 @@ func TestNotesForeign(t *testing.T) {
 	}
 }
 
-// TestNotesTreeIsLazy: one note more among many reads and writes a few
-// folders, whatever their number.
+// TestNotesTreeIsLazy: adding one note reads and writes a few folders, however many
+// notes there are.
 func TestNotesTreeIsLazy(t *testing.T) {
 	store := newMemStore()
 	nt, err := OpenNotes(store, object.Zero)
@@ -411,8 +411,8 @@ func TestNotesDamaged(t *testing.T) {
 	}
 }
 
-// TestNoteInGitLog: a note written through the real object store is what plain
-// git shows beside the commit.
+// TestNoteInGitLog: plain git log shows a note that was written through the real
+// object store.
 func TestNoteInGitLog(t *testing.T) {
 	g := newGitRepo(t)
 	g.git("", "commit", "-q", "--allow-empty", "-m", "ralph[7]: T-003 add the login endpoint")

@@ -17,7 +17,7 @@ func amendPlan() Plan {
 	return p
 }
 
-// TestRefined: an agent may add to what a task asks for, never take away.
+// TestRefined: an agent may add to a task's requirements but not remove any.
 func TestRefined(t *testing.T) {
 	for _, c := range []struct{ was, now, want, why string }{
 		{"", "new", "new", "there was nothing to keep"},
@@ -44,7 +44,7 @@ func TestAmend(t *testing.T) {
 	for _, c := range []struct {
 		why   string
 		batch string
-		// want is one line an amendment: "" accepted, else part of why it was refused.
+		// want has one line an amendment: "" = accepted, else part of the refusal.
 		want []string
 		// then checks the plan that follows.
 		then func(Plan) string
@@ -229,7 +229,7 @@ func FuzzAmend(f *testing.F) {
 		if len(results) != 1 || results[0].Accepted == (results[0].Why != "") {
 			t.Fatalf("%+v", results)
 		}
-		// Whatever is proposed, nothing counts for less than before.
+		// No proposal makes a task count for less than before.
 		for i := range before.Tasks {
 			was := before.Tasks[i]
 			is := got.Tasks[got.Find(was.ID)]

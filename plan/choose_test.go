@@ -106,7 +106,7 @@ func asideOf(p Plan, id TaskID) Plan {
 	return p
 }
 
-// TestSetAside: what an agent leaves out is neither worked on nor over.
+// TestSetAside: a task that an agent sets aside is neither worked on nor done.
 func TestSetAside(t *testing.T) {
 	p := asideOf(tasks("a done", "b pending", "c pending 1 b"), "b")
 	if c := p.Counts(); c.Skipped != 1 || c.SetAside != 1 || c.Wanted() != 3 || p.PercentComplete() != 33 {
@@ -131,7 +131,7 @@ func TestSetAside(t *testing.T) {
 
 func TestWaiting(t *testing.T) {
 	p := tasks("a", "b pending 1 a", "c done 1 b", "d pending 1 c", "e failed 1 b", "f pending 1 e,a", "g")
-	// c is done, so what stands behind it does not need b any more.
+	// c is done, so the tasks after it do not need b any more.
 	if d := cmp.Diff([]TaskID{"b", "e", "f"}, p.Waiting("A")); d != "" {
 		t.Error(d)
 	}
@@ -230,7 +230,7 @@ func TestCycles(t *testing.T) {
 			t.Errorf("%s:\n%s", c.why, d)
 		}
 	}
-	// As deep as a plan can be: no recursion, and one ring through all of it.
+	// The deepest possible plan, as one cycle, is checked without recursion.
 	p := Plan{}
 	for i := range 50_000 {
 		p.Tasks = append(p.Tasks, Task{ID: NumberedID(i), Title: "x", Status: Pending,

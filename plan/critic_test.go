@@ -68,7 +68,7 @@ func TestCritic(t *testing.T) {
 			t.Errorf("%q: warning %v", row.verify, warning)
 		}
 	}
-	// Where neither checks nor programs are known, only the words speak.
+	// Without known checks and programs only the words count.
 	for _, v := range []string{"lint", "linter", "cargo test", "make"} {
 		if text, _ := (Critic{}).command(v); text != "" {
 			t.Errorf("%q: %s", v, text)

@@ -115,7 +115,7 @@ func TestReplan(t *testing.T) {
 	}
 }
 
-// TestRetired: an id is used once in a journal, also when its task has left.
+// TestRetired: a journal uses an id only once, even after its task has left.
 func TestRetired(t *testing.T) {
 	p := tasks("T-001 done", "T-007 done", "T-002")
 	p, gone := Archive(p)
@@ -172,7 +172,7 @@ func TestDifference(t *testing.T) {
 	if c := Difference(old, old); !c.Empty() || c.String() != "no change" {
 		t.Errorf("%+v", c)
 	}
-	// One that is added or removed moves no other.
+	// Adding or removing a task moves no other.
 	if c := Difference(tasks("a", "b"), tasks("x", "a", "b")); c.Reordered {
 		t.Error("an added task is not a new order")
 	}
@@ -195,7 +195,7 @@ func TestTree(t *testing.T) {
 			t.Errorf("%s:\n%s", c.why, d)
 		}
 	}
-	// A chain of thousands must not become a triangle of blanks.
+	// A chain of thousands must not be indented step by step.
 	p := bigPlan(5000)
 	tree := Tree(p)
 	if n := strings.Count(tree, "\n"); n != 5000 || len(tree) > 5000*300 {

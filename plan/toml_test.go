@@ -70,7 +70,7 @@ func TestTaskTOMLRoundTrip(t *testing.T) {
 			if again := EncodeTask(fast); !bytes.Equal(again, data) {
 				t.Errorf("written again:\n%s\nwas\n%s", again, data)
 			}
-			// The reader of people's files cleans line ends; apart from that they agree.
+			// The parser of users' files cleans line ends. Otherwise both agree.
 			want := c.task
 			for _, f := range TaskFields {
 				if s, ok := f.At(&want).(*string); ok {
@@ -193,7 +193,7 @@ func FuzzTaskTOML(f *testing.F) {
 			t.Fatalf("%v\n%q", err, data)
 		}
 		want := in
-		for _, f := range TaskFields { // the one thing that is not kept as it is
+		for _, f := range TaskFields { // only invalid text is changed
 			switch v := f.At(&want).(type) {
 			case *string:
 				*v = toValid(*v)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// repo is a worktree in which git itself says what is ignored.
+// repo is a worktree in which git is the oracle for what is ignored.
 type repo struct {
 	t    testing.TB
 	dir  string
@@ -162,7 +162,7 @@ func TestRulesAreGits(t *testing.T) {
 	}
 }
 
-// TestRandomRules is the same with rules and names that nobody thought of.
+// TestRandomRules does the same with random rules and names.
 func TestRandomRules(t *testing.T) {
 	parts := []string{"a", "b", "c", "*", "*", "?", "**", "/", "/", "**/", "/**", "[a-b]", "[!a]", "[^b]", "\\", "!",
 		"d", ".x", "[[:alpha:]]", "[]a]", "[a", " ", "\\ ", "#", "\t", "[a-", "B", "[A-B]"}
@@ -245,7 +245,7 @@ func FuzzWildMatch(f *testing.F) {
 	})
 }
 
-// FuzzRules: whatever stands in an ignore file, git ignores the same paths.
+// FuzzRules: for any ignore file git ignores the same paths as we do.
 func FuzzRules(f *testing.F) {
 	for _, text := range []string{"*.log\n!keep.log\n", "/a\r\n\\#h\n#h\n!\n", "a/**/b\n**/x\nb/**\n",
 		"\xef\xbb\xbfx \\ \n",

@@ -16,7 +16,7 @@ import (
 	"git-ralph/plan"
 )
 
-// large is a journal whose plan is worth a cache.
+// large is a journal with enough tasks to be cached.
 func large(t testing.TB) (*repo.Repo, *Journal) {
 	t.Helper()
 	r := repo.New(t, nil)
@@ -34,7 +34,7 @@ func large(t testing.TB) (*repo.Repo, *Journal) {
 	return r, j
 }
 
-// A cache can be slow, wrong or absent; what is read is what git has.
+// A wrong or absent cache makes Load slower. It still returns what git has.
 func TestCacheIsNeverTruth(t *testing.T) {
 	ctx := context.Background()
 	rows := []struct {

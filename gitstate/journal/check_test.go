@@ -11,8 +11,8 @@ import (
 	"git-ralph/fixtures/repo"
 )
 
-// TestCheckReadsEveryObject: whichever object of the history is a sound one with
-// the wrong name, Check finds it or says that it did not see everything.
+// TestCheckReadsEveryObject gives each object of the history the contents of
+// another one. Check finds it or reports that it did not see everything.
 func TestCheckReadsEveryObject(t *testing.T) {
 	ctx := context.Background()
 	r := repo.New(t, nil)

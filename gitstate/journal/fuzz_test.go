@@ -11,10 +11,10 @@ import (
 	"git-ralph/gitstate/state"
 )
 
-// FuzzEntry: a tree or a commit that another program wrote on a journal's ref is
-// an error or a fault that is named, never a panic and never an endless search; the
-// entry before it can still be found and read. raw is a whole commit, where that
-// is given; otherwise the entry of an event with one file and its message changed.
+// FuzzEntry puts a tree or a commit of another program on a journal's ref. The
+// result is a named error or fault, never a panic or an endless search. The entry
+// before it can still be found and read. raw is a whole commit; if it is empty, the
+// entry is that of an event with one changed file and message.
 func FuzzEntry(f *testing.F) {
 	r := repo.New(f, nil)
 	j := open(f, r)
@@ -53,7 +53,7 @@ func FuzzEntry(f *testing.F) {
 			id, _, err = j.Repo.WriteEntry([]object.ID{whole.Tip}, gitstate.Draft{Files: files, Message: text})
 		}
 		if err != nil {
-			return // a path that no tree can have
+			return // not a valid path in a tree
 		}
 		if s, err := j.At(id); err == nil {
 			state.Apply(s.State, e)
@@ -64,7 +64,7 @@ func FuzzEntry(f *testing.F) {
 		}
 		j.Whole(id)
 		if err := j.Repo.UpdateRefs("", gitstate.RefUpdate{Name: j.Ref(), Old: whole.Tip, New: id}); err != nil {
-			return // git refuses what is no commit
+			return // git refuses an object that is not a commit
 		}
 		found, err := j.Check(ctx, func(int, Entry) {})
 		if err == nil && len(found.Faults) == 0 && readable != nil {

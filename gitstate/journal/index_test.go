@@ -43,8 +43,8 @@ func entriesOf(t *testing.T, j *Journal) []string {
 	return out
 }
 
-// TestWritersKeepTheIndex: nobody who looks at an iteration waits for an index to
-// be made, because every append has added its entry.
+// TestWritersKeepTheIndex: every append adds its entry to the index, so that no
+// lookup has to build one.
 func TestWritersKeepTheIndex(t *testing.T) {
 	ctx := context.Background()
 	r := repo.New(t, nil)
@@ -93,8 +93,8 @@ func TestWritersKeepTheIndex(t *testing.T) {
 	}
 }
 
-// TestIndexAfterAMerge: what both machines went on with is found on both, whether
-// or not they had looked before they were joined.
+// TestIndexAfterAMerge: after a merge each machine finds the entries of both,
+// whether or not it had looked before.
 func TestIndexAfterAMerge(t *testing.T) {
 	ctx := context.Background()
 	for _, looked := range []bool{false, true} {
@@ -136,7 +136,7 @@ func TestIndexAfterAMerge(t *testing.T) {
 }
 
 // TestWritersCatchUpAtOnce: writers that find the index far behind at the same time
-// leave one in which every entry is found.
+// leave a complete one.
 func TestWritersCatchUpAtOnce(t *testing.T) {
 	r := repo.New(t, nil)
 	first := open(t, r)

@@ -44,9 +44,9 @@ func inject(text string) state.Event {
 	return state.Event{Type: state.EvOperator, Operator: &state.Operator{Command: "set", Key: "k", Value: text}}
 }
 
-// TestNoEventIsLost has eight writers, each with its own handle as a process of
-// its own has, append beside git's own housekeeping. Every acknowledged event
-// must be in history once, and no reader may ever see less than a whole state.
+// TestNoEventIsLost has eight writers append beside git's own housekeeping. Each
+// has its own handle, like a separate process. Every acknowledged event must be in
+// history once, and no reader may ever see less than a whole state.
 func TestNoEventIsLost(t *testing.T) {
 	r := repo.New(t, nil)
 	begin(t, open(t, r))
@@ -228,8 +228,8 @@ func TestFsckNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestOnlyForward: whoever holds the branch neither believes nor prolongs a journal that was
-// moved back, and is not misled by what it and others append at once.
+// TestOnlyForward: the holder of the branch neither accepts nor extends a journal that was
+// moved back. Concurrent appends by it and by others do not mislead it.
 func TestOnlyForward(t *testing.T) {
 	ctx := context.Background()
 	r := repo.New(t, nil)
@@ -256,7 +256,7 @@ func TestOnlyForward(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Git("update-ref", j.Ref(), older.String())
-	for range 2 { // the first look does not make it the newest one
+	for range 2 { // the first attempt does not make the old tip the newest
 		var back *UnreadableError
 		if _, err := j.Record(ctx, inject("y")); !errors.As(err, &back) || back.Cause != Back || back.Entry != snap.Tip {
 			t.Errorf("an append to a journal that was moved back: %v", err)

@@ -49,8 +49,8 @@ func fetched(t *testing.T, to, from *repo.Repo) object.ID {
 	return id
 }
 
-// TestJoin: a clone takes the journal over, follows it, and joins what both went
-// on with. Both machines make the same entry of the same tips.
+// TestJoin: a clone takes the journal over, follows it, and joins the new entries
+// of both. Both machines make the same entry of the same tips.
 func TestJoin(t *testing.T) {
 	ctx := context.Background()
 	r := repo.New(t, nil)
@@ -108,7 +108,7 @@ func TestJoin(t *testing.T) {
 	}); err != nil || strings.Join(walked, " ") != "merge plan plan plan init" {
 		t.Errorf("the walk goes %v: %v", walked, err)
 	}
-	// A merge goes on like any other entry, and is joined like one.
+	// Entries can follow a merge, and it can be joined like any other entry.
 	addTask(t, ann, "more by ann")
 	addTask(t, bob, "more by bob")
 	join(bob, fetched(t, c, r), Merged)

@@ -20,7 +20,7 @@ import (
 	"git-ralph/gitstate/state"
 )
 
-// number is what tells entries apart: the kind and the number of an iteration.
+// number lists entries as type, iteration and task.
 func number(list []Entry) string {
 	var out []string
 	for _, e := range list {
@@ -29,7 +29,7 @@ func number(list []Entry) string {
 	return strings.Join(out, ", ")
 }
 
-// TestEntriesAreFound: by number and by task, whatever became of the index.
+// TestEntriesAreFound: by number and by task, whatever the state of the index.
 func TestEntriesAreFound(t *testing.T) {
 	ctx := context.Background()
 	r := repo.New(t, nil)
@@ -120,13 +120,13 @@ func TestEntriesAreFound(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("recorded commands: %q %v, want %q", got, err, want)
 		}
-		if err := j.Looked(ctx); err != nil { // nothing is new after that
+		if err := j.Looked(ctx); err != nil { // afterwards no recorded command is new
 			t.Fatal(err)
 		}
 	}
 }
 
-// TestNoJournal: each way to read says that there is none.
+// TestNoJournal: every way to read reports that there is no journal.
 func TestNoJournal(t *testing.T) {
 	ctx := context.Background()
 	j := open(t, repo.New(t, nil))
@@ -147,7 +147,7 @@ func TestNoJournal(t *testing.T) {
 	}
 }
 
-// TestForks: the journals with one id, by branch and in the archive.
+// TestForks finds the journals with one id, on branches and in the archive.
 func TestForks(t *testing.T) {
 	ctx := context.Background()
 	r := repo.New(t, nil)
@@ -161,7 +161,7 @@ func TestForks(t *testing.T) {
 	for _, ref := range []string{"refs/ralph/heads/other", gitstate.ArchivePrefix + "x"} {
 		r.Git("update-ref", ref, "refs/ralph/heads/main")
 	}
-	r.Git("update-ref", "refs/ralph/heads/broken", "HEAD") // no journal: its own commands say so
+	r.Git("update-ref", "refs/ralph/heads/broken", "HEAD") // not a journal; a command on that branch reports it
 	forks, err := Forks(ctx, j.Repo, id)
 	var got []string
 	for _, f := range forks {
@@ -201,8 +201,8 @@ func write(t *testing.T, j *Journal, files state.Files, message string) object.I
 	return commit
 }
 
-// TestDamageIsNamed: what a program other than ours did to a journal, and that
-// the entries behind it are checked all the same.
+// TestDamageIsNamed: Check names what another program did to a journal, and still
+// checks the entries behind it.
 func TestDamageIsNamed(t *testing.T) {
 	ctx := context.Background()
 	rows := []struct {
@@ -262,7 +262,7 @@ func TestDamageIsNamed(t *testing.T) {
 	}
 }
 
-// TestLostJournals: the newest entry that can be read whole is found, and where.
+// TestLostJournals: the newest completely readable entry is found, and its source.
 func TestLostJournals(t *testing.T) {
 	ctx := context.Background()
 	loose := func(r *repo.Repo, id string) string { return filepath.Join(r.Dir, ".git", "objects", id[:2], id[2:]) }

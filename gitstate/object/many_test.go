@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestReadMany reads loose, packed and waiting objects in one call, far more
+// TestReadMany reads loose, packed and not yet synced objects in one call, far more
 // than a pipe holds.
 func TestReadMany(t *testing.T) {
 	s, git := newStore(t, "")
@@ -39,7 +39,7 @@ func TestReadMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	add(5, "waiting")
-	ids = append(ids, ids[0], ids[2010]) // twice is no matter
+	ids = append(ids, ids[0], ids[2010]) // duplicates are allowed
 	got, err := s.ReadMany(ids)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestReadMany(t *testing.T) {
 			t.Fatalf("object %d is %.40q", i, got[i])
 		}
 	}
-	// One that is not there fails by name, and the next call works.
+	// A missing object is named in the error, and the next call works.
 	absent := Sum(Blob, []byte("absent"))
 	if _, err := s.ReadMany(append([]ID{absent}, ids...)); !errors.Is(err, ErrNotFound) ||
 		!strings.Contains(err.Error(), absent.String()) {

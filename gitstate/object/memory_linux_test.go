@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestGitMapsLittle: the git that reads packed objects holds as much of a large pack
-// in memory as of a small one, however many of its objects were asked for.
+// TestGitMapsLittle: the git that reads packed objects maps no more of a large pack
+// than of a small one, however many objects are read.
 func TestGitMapsLittle(t *testing.T) {
 	s, git := newStore(t, "")
 	random, data := rand.New(rand.NewSource(1)), make([]byte, 1<<20)

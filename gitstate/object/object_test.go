@@ -111,7 +111,7 @@ func TestObjectsAreGits(t *testing.T) {
 	}
 }
 
-// TestModesOfObjects: git's own modes, also in a repository of a group.
+// TestModesOfObjects: objects have git's modes, also with core.sharedRepository.
 func TestModesOfObjects(t *testing.T) {
 	for _, c := range []struct {
 		shared string
@@ -156,8 +156,8 @@ func TestSizesAreChecked(t *testing.T) {
 	}
 }
 
-// TestPackLoose: the pack has a name that every reader of git's format knows, and
-// what cannot be an object is left where it is.
+// TestPackLoose: the pack has a name that every git implementation knows. A file
+// that cannot be an object is left alone.
 func TestPackLoose(t *testing.T) {
 	s, git := newStore(t, "")
 	if err := s.PackLoose(t.Context()); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRecordsReadAlike: what go-git writes for us is read alike by go-git and by
-// the decoders that read anybody's objects, and git finds nothing wrong with it.
+// TestRecordsReadAlike: go-git and our decoders for foreign objects read the same
+// from what go-git writes for us, and git fsck accepts it.
 func TestRecordsReadAlike(t *testing.T) {
 	s, git := newStore(t, "")
 	records := s.Records()
@@ -25,7 +25,7 @@ func TestRecordsReadAlike(t *testing.T) {
 		var entries []TreeEntry
 		names := map[string]bool{}
 		for range n {
-			// Names that sort otherwise as folders than as files.
+			// These names sort differently as folders and as files.
 			name := strings.Repeat("a", 1+r.IntN(3)) + []string{"", "-", ".", "0", "é", " b"}[r.IntN(6)] + fmt.Sprint(r.IntN(40))
 			if names[name] {
 				continue
@@ -84,8 +84,8 @@ func TestRecordsReadAlike(t *testing.T) {
 	git("", "fsck", "--strict", parents[len(parents)-1].String())
 }
 
-// TestDamagedRecords: what cannot be a record of ours is an error, never less
-// than what is there.
+// TestDamagedRecords: anything that cannot be one of our records is an error, and
+// is never read in part.
 func TestDamagedRecords(t *testing.T) {
 	tree, err := EncodeRecordTree([]TreeEntry{{Name: "a", Mode: ModeRegular, ID: EmptyTree},
 		{Name: "b", Mode: ModeDir, ID: EmptyTree}})

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAuthorsAsGitReadsThem: histories hold commits that other tools wrote, some
-// with an author that is no identity. git's log is the oracle.
+// TestAuthorsAsGitReadsThem: histories contain commits of other tools, some with an
+// invalid author. git log is the oracle.
 func TestAuthorsAsGitReadsThem(t *testing.T) {
 	s, git := newStore(t, "")
 	tree := git("", "hash-object", "-t", "tree", "-w", "--stdin")
@@ -46,7 +46,7 @@ func TestAuthorsAsGitReadsThem(t *testing.T) {
 			got += "|"
 		}
 		want := git("", "-c", "i18n.logOutputEncoding=none", "log", "-1", "--format=%an|%ae|%at|%ai", id.String())
-		f := strings.Split(want, "|") // of the date only the zone: git and Go agree on the seconds
+		f := strings.Split(want, "|") // of the date only the zone counts: git and Go agree on the seconds
 		if date := strings.Fields(f[3]); len(date) > 0 {
 			f[3] = date[len(date)-1]
 		}

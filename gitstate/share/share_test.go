@@ -102,8 +102,8 @@ func (p *Partner) claim(ctx context.Context, id plan.TaskID) (bool, error) {
 	return snap.State.Holds(e.ID), nil
 }
 
-// TestOneWinnerATask: of machines that claim the same task at once, each through
-// its own clone, one holds it, and all agree which.
+// TestOneWinnerATask: several machines claim a task at once, each through its own
+// clone. One of them holds it, and all agree which.
 func TestOneWinnerATask(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -169,8 +169,8 @@ func TestOneWinnerATask(t *testing.T) {
 	}
 }
 
-// overEach runs f with the address of a bare repository for each way in which git
-// reaches a remote here, and with what the environment of git needs for it.
+// overEach runs f for each transport that git has here, with the address of a bare
+// repository and git's environment for it.
 func overEach(t *testing.T, f func(t *testing.T, url string, env ...string)) {
 	t.Run("file", func(t *testing.T) {
 		f(t, "file://"+bare(t))
@@ -222,7 +222,7 @@ func answers(t *testing.T, c *exec.Cmd, port int) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// Not SIGKILL: git ends the server that it starts only when it may.
+	// Not SIGKILL, after which git could not end its own server process.
 	t.Cleanup(func() { c.Process.Signal(syscall.SIGTERM); c.Wait() })
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
@@ -233,7 +233,7 @@ func answers(t *testing.T, c *exec.Cmd, port int) {
 	t.Fatalf("%s does not answer", c.Path)
 }
 
-// TestTransports: two machines go on at once over each transport, and end with the
+// TestTransports: two machines work at once over each transport and end with the
 // same journal.
 func TestTransports(t *testing.T) {
 	t.Parallel()
@@ -263,13 +263,13 @@ func TestTransports(t *testing.T) {
 	})
 }
 
-// cutter passes connections on to a server and cuts them where it is told to.
+// cutter forwards connections to a server and cuts them at a given point.
 type cutter struct {
 	net.Listener
 	to string
-	// hold is called once the server has sent bytes on a connection, before they go on.
+	// hold is called when the server has sent a first byte, before it is forwarded.
 	hold func()
-	// cut is after how many bytes from the server a connection ends; 0 = never.
+	// cut is the number of bytes from the server before the cut; 0 = never.
 	mu  sync.Mutex
 	cut int64
 }
@@ -309,8 +309,8 @@ func (c *cutter) serve() {
 }
 
 // TestCutConnections: a connection that breaks at any place leaves both sides
-// whole, and the next push gets through. A claim that waits between the server's
-// answer and its own push does not get past one that was faster.
+// sound, and the next push succeeds. A claim that waits between the server's answer
+// and its own push does not overtake a faster one.
 func TestCutConnections(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -370,8 +370,8 @@ func TestCutConnections(t *testing.T) {
 	}
 }
 
-// TestPullWalksWhatIsNew: a pull of what others have pushed looks at the history that came
-// since the last one, and not at all of it: that the first entry is lost is not noticed.
+// TestPullWalksWhatIsNew: a pull reads only the history since the last one, so it does not
+// notice that the first entry is lost.
 func TestPullWalksWhatIsNew(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -413,8 +413,8 @@ func TestPullWalksWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestRemotesThatRefuse: a remote that takes none of our refs, that was begun
-// apart or that was rewritten is named, and nothing changes here.
+// TestRemotesThatRefuse: a remote that refuses our refs, has an unrelated journal
+// or was rewritten is named. Nothing changes here.
 func TestRemotesThatRefuse(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

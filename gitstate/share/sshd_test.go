@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// sshd starts a real ssh server on the loopback address that lets in who runs the
-// test, with keys and settings of its own. It returns how an address begins and what
-// has git take these keys. Where the server or ssh is missing, or lets nobody in, the
-// test is skipped.
+// sshd starts a real ssh server on the loopback address, with its own keys and
+// settings, that only admits the present user. It returns the beginning of an address
+// and the environment with these keys for git. If the server or ssh is missing, or
+// the login fails, the test is skipped.
 func sshd(t *testing.T) (address, env string) {
 	t.Helper()
-	server := "/usr/sbin/sshd" // not in the PATH of everybody
+	server := "/usr/sbin/sshd" // often not in PATH
 	if _, err := os.Stat(server); err != nil {
 		if server, err = exec.LookPath("sshd"); err != nil {
 			t.Skip("there is no sshd here")
@@ -51,7 +51,7 @@ func sshd(t *testing.T) (address, env string) {
 	}
 	c := exec.Command(server, "-D", "-f", file("config"), "-E", file("log"), "-p", fmt.Sprint(port))
 	if _, err := os.Stat("/run/sshd"); err != nil && os.Getuid() == 0 {
-		// For root it wants this folder; it gets one in a view of the system of its own.
+		// Root's sshd needs this folder. It gets one in its own mount namespace.
 		own := `mount -t tmpfs none /run && mkdir /run/sshd && exec "$0" "$@"`
 		c = exec.Command("unshare", append([]string{"--mount", "sh", "-c", own}, c.Args...)...)
 		if out, err := exec.Command("unshare", "--mount", "sh", "-c", own, "true").CombinedOutput(); err != nil {

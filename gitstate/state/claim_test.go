@@ -82,7 +82,7 @@ func TestGuidanceOfWorkers(t *testing.T) {
 	}
 }
 
-// TestClaims: one worker holds a task, and what another one sends for it has no
+// TestClaims: one worker holds a task. An event of another worker for it has no
 // effect but its cost.
 func TestClaims(t *testing.T) {
 	start := func(actor, under string) Event {
@@ -159,7 +159,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestForIsTheViewOfOneWorker: each worker finds its own iteration in work.
+// TestForIsTheViewOfOneWorker: each worker finds its own current iteration.
 func TestForIsTheViewOfOneWorker(t *testing.T) {
 	s := with(pending("A"), pending("B"))
 	for _, actor := range []string{"ann", "bob"} {

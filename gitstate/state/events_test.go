@@ -12,8 +12,8 @@ import (
 	"git-ralph/plan"
 )
 
-// TestEventsWithoutContent: an event of a damaged or later journal changes
-// nothing but says that it had no effect.
+// TestEventsWithoutContent: an event without content, of a damaged or later
+// journal, only reports that it had no effect.
 func TestEventsWithoutContent(t *testing.T) {
 	for _, kind := range []EventType{EvPhase, EvPlan, EvAmend, EvTask, EvStart, EvIteration, EvKnowledge,
 		EvOperator, EvBreaker,
@@ -21,7 +21,7 @@ func TestEventsWithoutContent(t *testing.T) {
 		before := started(with(pending("A")), "A")
 		after, dropped := Apply(before, Event{ID: "e", Time: t0, Type: kind})
 		switch kind {
-		case EvBaseline, EvKnowledge, EvStuck, EvReport: // no content is a content of theirs
+		case EvBaseline, EvKnowledge, EvStuck, EvReport: // these may be empty
 		default:
 			if len(dropped) == 0 {
 				t.Errorf("%s: nothing says that it had no effect", kind)
@@ -55,8 +55,8 @@ func tasksOf(s State) string {
 	return strings.Join(out, ", ")
 }
 
-// TestApplyToThePlan: what each kind of event does to tasks, and what it may
-// not do to them any more.
+// TestApplyToThePlan: what each kind of event changes in tasks, and what it may no
+// longer change.
 func TestApplyToThePlan(t *testing.T) {
 	done, skipped := pending("D"), pending("S")
 	done.Status, skipped.Status = plan.Done, plan.Skipped

@@ -10,9 +10,9 @@ import (
 	"git-ralph/notes"
 )
 
-// FuzzMessage: whatever stands in an event, its message is text without control
-// characters, its last paragraph is the trailers of the event and no others, and
-// no line before it can be taken for one of ours.
+// FuzzMessage: any event's message is text without control characters. Its last
+// paragraph has the event's trailers and no others. No line before it can be taken
+// for one of our trailers.
 func FuzzMessage(f *testing.F) {
 	for _, e := range []Event{
 		{ID: "01", Type: EvIteration, Task: "T-1", Iteration: 3, Phase: Building,
@@ -27,7 +27,7 @@ func FuzzMessage(f *testing.F) {
 		}
 		f.Add(data, "title")
 	}
-	ours := regexp.MustCompile(`(?i)^ralph-[a-z0-9-]*[ \t]*[:=]`) // what git takes for a trailer of that name
+	ours := regexp.MustCompile(`(?i)^ralph-[a-z0-9-]*[ \t]*[:=]`) // what git takes for our trailers
 	f.Fuzz(func(t *testing.T, data []byte, title string) {
 		e, err := DecodeBrief(Files{"event/event.json": data})
 		if err != nil {

@@ -10,8 +10,8 @@ import (
 	"git-ralph/plan"
 )
 
-// TestChangesOfALargePlan: what an entry of a long history changes is found without
-// comparing every task of the plan field by field.
+// TestChangesOfALargePlan finds the changes of an entry without comparing every
+// task of the plan field by field.
 func TestChangesOfALargePlan(t *testing.T) {
 	allocations := func(tasks int) float64 {
 		var old state.State

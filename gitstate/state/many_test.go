@@ -8,9 +8,9 @@ import (
 	"git-ralph/plan"
 )
 
-// TestManyTasksAtOnce: what a plan of thousands of tasks costs to apply grows with
-// its length and not with its square. Memory is counted, because time says what else
-// the machine does.
+// TestManyTasksAtOnce: the cost of applying a plan of thousands of tasks grows with
+// its length, not with its square. Memory is measured, because time depends on the
+// load of the machine.
 func TestManyTasksAtOnce(t *testing.T) {
 	change := func(n int) Event {
 		c := &PlanChange{Reason: "import"}
@@ -33,7 +33,7 @@ func TestManyTasksAtOnce(t *testing.T) {
 		}
 		return after.TotalAlloc - before.TotalAlloc
 	}
-	takes(10) // what is made once
+	takes(10) // one-time allocations
 	if few, many := takes(300), takes(3000); many > 15*few {
 		t.Errorf("3,000 tasks take %d bytes, 300 take %d", many, few)
 	}

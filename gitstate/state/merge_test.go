@@ -48,7 +48,7 @@ func entry(e Event, parents ...*node) *node {
 	return &node{hex.EncodeToString(h.Sum(nil)), parents, e, next}
 }
 
-// all are the entries that lead to n, by id.
+// all are the entries reachable from n, by id.
 func (n *node) all() map[string]*node {
 	seen := map[string]*node{}
 	for todo := []*node{n}; len(todo) > 0; {
@@ -200,10 +200,10 @@ func applied(n *node) map[string]int {
 	return times
 }
 
-// TestReplicasConverge lets machines with clocks of their own act at random, join
-// and push over a remote that takes a push only on top of its tip. After a last
-// round all have the same tip, in which every event was applied once; what the
-// remote had accepted kept its effect; and no merge follows when nothing is new.
+// TestReplicasConverge lets machines with different clocks act at random, join, and
+// push to a remote that only accepts a push on top of its tip. After a last round
+// all have the same tip, in which every event was applied once. What the remote had
+// accepted kept its effect. Without news no merge follows.
 func TestReplicasConverge(t *testing.T) {
 	rounds := long.Number(t, 60, 2000)
 	for round := range rounds {
@@ -269,9 +269,9 @@ func TestReplicasConverge(t *testing.T) {
 	}
 }
 
-// checkKept: a task that was done or skipped in what the remote had accepted is
-// that still, and a claim is held by who had it, unless an event on top of it
-// says otherwise by name.
+// checkKept: a task that was done in what the remote had accepted is still done. A
+// claim there still has its holder, unless an event on top of it names the claim or
+// its task.
 func checkKept(t *testing.T, round int, was State, now *node) {
 	m := now.event.Merge
 	if m == nil {
@@ -306,7 +306,7 @@ func checkKept(t *testing.T, round int, was State, now *node) {
 	}
 }
 
-// checkStored: every entry can be read again, and says the same then.
+// checkStored: every entry can be read again and makes the same state.
 func checkStored(t *testing.T, round int, tip *node) {
 	for _, x := range tip.line() {
 		var old State
@@ -335,8 +335,8 @@ func checkStored(t *testing.T, round int, tip *node) {
 	}
 }
 
-// TestJoinRenames: ids that the harness made on both sides at once stay apart,
-// and what refers to them follows; what a person named is not renamed.
+// TestJoinRenames: ids that the harness made on both sides at once stay apart, and
+// references follow. An id that the user chose is not renamed.
 func TestJoinRenames(t *testing.T) {
 	base := with(pending("T-001"))
 	add := func(id string, title, reason string, needs ...plan.TaskID) Event {
@@ -377,8 +377,8 @@ func TestJoinRenames(t *testing.T) {
 	}
 }
 
-// TestJoinTakesFields: of a task that both have changed, each keeps its own
-// changes; an end that theirs has recorded stands.
+// TestJoinTakesFields: if both have changed a task, the changes of both stay. An
+// end that theirs has recorded stands.
 func TestJoinTakesFields(t *testing.T) {
 	base := with(pending("A"))
 	edit := func(id string, change func(*plan.Task)) Event {

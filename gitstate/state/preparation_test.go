@@ -9,7 +9,7 @@ import (
 	"git-ralph/plan"
 )
 
-// What helper agents leave reaches the next preparation, and only that one.
+// The results of helper agents reach the next preparation, and only that one.
 func TestApplyPreparation(t *testing.T) {
 	prep := func(task string, c ContextNote) Event {
 		c.Kind = "prep"

@@ -11,7 +11,7 @@ import (
 )
 
 // TestProposedByTwo: two workers hand over before anything is judged, and the amendments of
-// both wait. Entries that do not say so replaced what waited.
+// both wait. Those of an entry without Queued replace the waiting ones.
 func TestProposedByTwo(t *testing.T) {
 	raw := func(texts ...string) (out []json.RawMessage) {
 		for _, s := range texts {

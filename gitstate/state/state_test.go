@@ -215,8 +215,8 @@ func TestApplyOperator(t *testing.T) {
 	})
 }
 
-// TestFilesRoundTrip: what is written is what is read, and reading changes
-// nothing, after every event of a history that uses all parts of a state.
+// TestFilesRoundTrip writes and reads the state after every event of a history that
+// uses all its parts. Nothing changes by that.
 func TestFilesRoundTrip(t *testing.T) {
 	goal, later := "a goal\nof two lines", t0.Add(time.Hour)
 	zero := 0

@@ -8,8 +8,8 @@ import (
 	gogit "github.com/go-git/go-git/v5"
 )
 
-// goGit measures go-git's own worktree doing the like. Its Reset removes
-// ignored files, so it comes last, and once.
+// goGit measures the same with go-git's worktree. Its Reset removes ignored files,
+// so it runs last, and once.
 func goGit(tb testing.TB, s series, p *place, edit func(int)) {
 	r, err := gogit.PlainOpen(p.root)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"git-ralph/fixtures/figures"
 )
 
-// BenchmarkMemory compares the peak memory of a process that takes a
-// checkpoint, and one that takes three and restores, with that of git status; once
-// more with an untracked file of 2 GiB in the tree, which is too large to be
-// kept, and once where no size is too large.
+// BenchmarkMemory compares peak memory with that of git status: for a process that
+// takes a checkpoint, and for one that takes three and restores. It measures a
+// checkpoint again with an untracked file of 2 GiB, once above the size limit and
+// once without a limit.
 func BenchmarkMemory(b *testing.B) {
 	n := 10000
 	if s := os.Getenv("WORKTREE_BENCH_FILES"); s != "" {

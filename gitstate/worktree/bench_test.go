@@ -19,20 +19,19 @@ import (
 	"git-ralph/fixtures/figures"
 )
 
-// BenchmarkBracket measures what an iteration pays for its brackets: a
-// checkpoint, and after a change of 20 files (10 modified, 5 new, 5 deleted)
-// the way back, or the capture and the commit's trees. In the same rounds it
-// measures git doing the same with a private index, and the floor: one lstat a
-// tracked file, one open, getdents and close a folder, on as many threads. As
-// many ignored files lie in node_modules. Figures are medians of interleaved
-// rounds; ratios are of the medians.
+// BenchmarkBracket measures the cost of an iteration's brackets: a checkpoint, and
+// after a change of 20 files (10 modified, 5 new, 5 deleted) the restore, or the
+// capture and the commit's trees. The same rounds measure git with a private index,
+// and the floor: one lstat per tracked file and one open, getdents and close per
+// folder, on as many threads. node_modules holds as many ignored files. Figures are
+// medians of interleaved rounds; ratios are of the medians.
 //
 //	WORKTREE_BENCH_FILES=1000,10000,50000,200000   sizes (default 1000,10000)
 //	WORKTREE_BENCH_REPO=/path                      a real repository, copied first
 //	WORKTREE_BENCH_DIR=/path                       where to build (default: temporary)
 //
 // go-git's own Status and Reset of the same change are measured once, at the end,
-// in all but the largest.
+// below 5,000 files.
 func BenchmarkBracket(b *testing.B) {
 	sizes := "1000,10000"
 	if s := os.Getenv("WORKTREE_BENCH_FILES"); s != "" {
@@ -74,7 +73,7 @@ func generate(tb testing.TB, p *place, n int) {
 	p.script("git add -A; git commit -qm base")
 }
 
-// series are the times of one thing over the rounds.
+// series are the durations of each step over the rounds.
 type series map[string][]time.Duration
 
 func (s series) time(name string, f func()) {
@@ -102,8 +101,8 @@ func bracket(b *testing.B, build func(*place)) {
 	p := benchPlace(b)
 	build(p)
 	p.open("", "")
-	// The files are to be older than the tick of the file system's clock, as
-	// they are in every repository that was not made this moment.
+	// The files must be older than the tick of the file system's clock, as in every
+	// repository that was not just made.
 	time.Sleep(50 * time.Millisecond)
 	p.script("git update-index --refresh -q; git status >/dev/null")
 	tracked := trackedByDir(b, p)
@@ -139,8 +138,8 @@ func bracket(b *testing.B, build func(*place)) {
 		for range 11 {
 			rounds++
 			r := rounds * 4
-			// What the last round restored has new times, and git reads it once
-			// more, as the next person's git status would have done.
+			// Files that the last round restored have new times. git reads them
+			// once more, as the user's next git status would.
 			time.Sleep(50 * time.Millisecond)
 			p.script("git update-index --refresh -q")
 			s.time("floor", func() { floor(p.root, tracked) })
@@ -257,7 +256,7 @@ func trackedByDir(tb testing.TB, p *place) map[string][]string {
 	return m
 }
 
-// floor is what no scan that lists every folder can be faster than.
+// floor is the lower bound of any scan that lists every folder.
 func floor(root string, tracked map[string][]string) {
 	fd, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -333,7 +332,7 @@ func editTwenty(tb testing.TB, p *place, tracked map[string][]string, round int)
 	}
 }
 
-// BenchmarkDecodeIndex is the part of a cold checkpoint that reads the index.
+// BenchmarkSnapshotOfIndex is the part of a cold checkpoint that reads the index.
 func BenchmarkSnapshotOfIndex(b *testing.B) {
 	p := benchPlace(b)
 	generate(b, p, 10000)
@@ -383,10 +382,10 @@ func benchCheckpoint(b *testing.B, warm bool) {
 	b.ReportMetric(s.median("checkpoint")/s.median("floor"), "checkpoint/floor")
 }
 
-// BenchmarkIgnored is what ignored files add to a bracket: the same tracked
-// files with and without as many ignored ones, by turns. Once these lie in an
-// ignored folder, where they may cost nothing; once one beside each tracked
-// file, where the small ones are part of the checkpoint.
+// BenchmarkIgnored measures what ignored files add to a bracket, with and without
+// as many ignored as tracked files by turns. Once they lie in an ignored folder,
+// where they may cost nothing. Once one lies beside each tracked file, where the
+// small ones are part of the checkpoint.
 func BenchmarkIgnored(b *testing.B) {
 	n := 10000
 	if s := os.Getenv("WORKTREE_BENCH_FILES"); s != "" {

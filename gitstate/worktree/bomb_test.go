@@ -13,8 +13,7 @@ import (
 	"git-ralph/fixtures/figures"
 )
 
-// bombs are what an agent may leave behind in great number. The key is the
-// number in all.
+// bombs are things that an agent may leave in great number. count is the total.
 var bombs = []struct {
 	name  string
 	count int
@@ -34,8 +33,8 @@ var bombs = []struct {
 	}},
 }
 
-// BenchmarkBomb measures how long it takes to restore what an agent has filled
-// with folders and files, and how long git takes to remove the same.
+// BenchmarkBomb measures how long a restore takes to remove an agent's many folders
+// and files, and how long git takes.
 //
 //	WORKTREE_BENCH_BOMB=20   a twentieth of it
 func BenchmarkBomb(b *testing.B) {

@@ -2,10 +2,10 @@
 
 package worktree
 
-// diffCase is one repository, built by real git, and what an agent does in it.
+// diffCase is one repository, built by real git, and an agent's changes to it.
 // Scripts run under `sh -e` in the root of the worktree, with functions from
-// scriptHead. A case with refuse expects Inspect to refuse it by that name, and
-// runs the rest all the same where the engine itself can.
+// scriptHead. If refuse is set, Inspect must refuse it by that name; the rest still
+// runs where the engine itself can.
 type diffCase struct {
 	name, why string
 	setup     string // after the base repository was made and committed

@@ -24,7 +24,7 @@ func TestDifferential(t *testing.T) {
 	asUser := os.Getenv("WORKTREE_TEST_USER") != ""
 	var exact, refused, left atomic.Int64
 	variants := []string{"warm", "reload", "portable"}
-	each := long.Number(t, 1, len(variants)) // the short form takes turns
+	each := long.Number(t, 1, len(variants)) // the short form runs one for each case, by turns
 	cases := slices.DeleteFunc(slices.Concat(differential, settingsCases, kindsCases), func(c diffCase) bool {
 		return c.user && os.Getuid() == 0 || asUser && !c.user
 	})
@@ -258,7 +258,7 @@ func checkRestoreTo(t *testing.T, ctx context.Context, e *Engine, p *place, cp *
 	if _, err := e.RestoreTo(ctx, caught); err != nil {
 		t.Errorf("%v", err)
 	}
-	p.script("rm -rf zz-check t.tmp") // where they are ignored they stay
+	p.script("rm -rf zz-check t.tmp") // if ignored, they stay
 	want := map[string]string{}
 	for k, v := range after {
 		want[k] = v
@@ -269,7 +269,7 @@ func checkRestoreTo(t *testing.T, ctx context.Context, e *Engine, p *place, cp *
 		drop = append(drop, path)
 		for k := range after {
 			if strings.HasPrefix(k, path+"/") {
-				drop = append(drop, k) // it had the place of the person's own file
+				drop = append(drop, k) // it was in the place of the user's own file
 			}
 		}
 		for k := range before {

@@ -144,11 +144,10 @@ func (f *faultyFolder) chmod(name string, perm uint32) error {
 	return f.folder.chmod(name, perm)
 }
 
-// TestEveryCallFails: the n-th call that reaches the worktree fails, for every
-// n, in the short form for a sample that is another one for each kind of fault, with what a broken disk and what a
-// stranger's folder say. A checkpoint or a capture then fails, or is what it would have been; a restore says that it
-// failed, or is exact. What was there before is intact, and the next restore is
-// exact.
+// TestEveryCallFails lets the n-th call that reaches the worktree fail, for every n, with the errors of a broken
+// disk and of a stranger's folder. The short form takes a sample, another one for each error. A checkpoint or a
+// capture then fails or is right. A restore reports its failure or is exact. Earlier files are intact, and the next
+// restore is exact.
 func TestEveryCallFails(t *testing.T) {
 	const setup = "new u; chmod 600 d/x.txt; mkdir -p e1/e2; chmod 700 e1; ln -s a.txt l; echo .env > .gitignore; new " +
 		".env S; new many/1; commit; new mine/own"
@@ -177,8 +176,8 @@ func TestEveryCallFails(t *testing.T) {
 					break
 				}
 				total++
-				// What may not be read is left alone and named, when it is not tracked;
-				// rules that may not be read do not hold, as with git.
+				// An unreadable untracked file is left alone and named. Unreadable
+				// ignore rules do not apply, as in git.
 				allowed := err == nil && errors.Is(fault, fs.ErrPermission) &&
 					(len(got.Unreadable) > 0 || bad.at == `openat ".gitignore"`)
 				if err == nil && got.Tree != cp.Tree && !allowed {

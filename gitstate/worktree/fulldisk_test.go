@@ -25,7 +25,7 @@ func smallDisk(t *testing.T) *place {
 	return p
 }
 
-// fill leaves that many bytes.
+// fill fills the disk up to free bytes.
 func (p *place) fill(free int64) {
 	p.t.Helper()
 	p.script("cat /dev/zero > .git/filler 2>/dev/null || true")
@@ -53,8 +53,8 @@ func (p *place) saved() (*Engine, *Checkpoint) {
 }
 
 // TestDiskFullAtAnyPoint: the disk has room for one page, two pages, and so on,
-// until there is enough. A restore says that it failed or is exact, and is exact
-// when there is room again; a checkpoint fails or is right, and leaves a sound
+// until there is enough. A restore reports its failure or is exact, and is exact
+// when there is room again. A checkpoint fails or is right, and leaves a sound
 // object store.
 func TestDiskFullAtAnyPoint(t *testing.T) {
 	p := smallDisk(t)

@@ -20,10 +20,10 @@ import (
 type program struct {
 	data      []byte
 	log       strings.Builder
-	committed bool   // what git would not commit may be made now
+	committed bool   // names that git refuses may be used now
 	fork      string // a repository with a commit, to be copied
 	converts  bool   // line ends or encodings may be converted
-	sly       bool   // bytes changed where git, which compares seconds, may not see it
+	sly       bool   // bytes may have changed unseen by git, which compares seconds
 	hidden    bool   // entries of the index have flags
 	edited    bool   // info/exclude, which no restore brings back, was changed after the checkpoint
 	moved     bool   // conversions changed after the commit
@@ -31,10 +31,9 @@ type program struct {
 	attrs     []string
 }
 
-// comparable reports whether git itself can be asked what is in the worktree. With
-// conversions its answer depends on more than the files: on which of them are so
-// young that it reads them, and on whether it has already staged that an
-// attribute file is gone.
+// comparable reports whether git can be the oracle for the worktree. With
+// conversions its answer depends on more than the files: it reads only those that
+// are young, and it may have staged the removal of an attribute file.
 func (p *program) comparable() bool {
 	if !p.converts {
 		return true
@@ -67,7 +66,7 @@ func (p *program) atCommit(root string) {
 	})
 }
 
-// committedAll notes what git reads its attributes from.
+// committedAll notes the files with git's attributes.
 func (p *program) committedAll(root string) {
 	p.committed = true
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -104,14 +103,14 @@ func (p *program) configure(pl *place) {
 	p.hidden = n == 6 || n == 7
 }
 
-// start is what git adds to its index at the checkpoint; nil where it refuses to.
+// start is what git adds to its index at the checkpoint; nil if it refuses.
 func (p *program) start(pl *place) map[string]string {
 	pl.distrust = p.sly
 	if !p.comparable() {
 		return nil
 	}
-	// A FIFO where git reads a file, a name that it refuses, a repository
-	// without a commit: nothing else makes git add fail here.
+	// git add only fails here for a FIFO that git reads, a name that it refuses, or
+	// a repository without a commit.
 	_, start, err := pl.oracle(pl.repo.IndexPath())
 	if err != nil {
 		return nil
@@ -140,7 +139,7 @@ var (
 	fileNames   = append(folderNames[:8:8], "x.log", "keep.log", "\xff", "é", "e\u0301", "[z]", "*", "#h", "!n",
 		"back\\s", "dot.",
 		"n\nl", "blank ", "\ttab", "-rf", ":(top)x", "CON", ".gitkeep", strings.Repeat("long", 63)+"est")
-	// What git refuses to add, and so never comes before the commit.
+	// git refuses to add these names, so none is used before the commit.
 	refusedNames = []string{".g\u200cit", "git~1", ".Git", ".git ", ".git::$INDEX_ALLOCATION", "GIT~1"}
 )
 
@@ -222,7 +221,7 @@ func (p *program) step(root string) {
 	case 8:
 		_ = os.Rename(path, filepath.Join(root, p.path()))
 	case 9:
-		// The same size and the same times, other bytes.
+		// The size and the times stay, the bytes change.
 		if fi, err := os.Lstat(path); err == nil && fi.Mode().IsRegular() {
 			if b, err := os.ReadFile(path); err == nil && len(b) > 0 {
 				b[0] ^= 1
@@ -266,7 +265,7 @@ func (p *program) step(root string) {
 			_ = os.Chtimes(path, t, t)
 		}
 	case 19:
-		// Another file of the same size and times takes the name.
+		// Another file of the same size and times is renamed to path.
 		if fi, err := os.Lstat(path); err == nil && fi.Mode().IsRegular() && fi.Size() > 0 {
 			tmp := filepath.Join(root, "other-tmp")
 			if b, err := os.ReadFile(path); err == nil {
@@ -289,7 +288,7 @@ func (p *program) step(root string) {
 			f.Close()
 		}
 	case 22:
-		// What is looked for by name is another kind of thing.
+		// An ignore or attribute file becomes a folder or a link.
 		parent()
 		name := filepath.Join(filepath.Dir(path), pick(p, []string{".gitignore", ".gitattributes"}))
 		if p.next(2) == 0 {
@@ -299,7 +298,7 @@ func (p *program) step(root string) {
 			_ = os.Symlink(pick(p, []string{"a", "x.log", "/etc/hostname"}), name)
 		}
 	case 23:
-		// A folder's times are put back after a name came.
+		// A folder gets a new file and its old times back.
 		dir := filepath.Dir(path)
 		if fi, err := os.Lstat(dir); err == nil && fi.IsDir() {
 			_ = writeNew(path, "late\n")

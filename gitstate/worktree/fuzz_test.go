@@ -24,9 +24,9 @@ import (
 	"git-ralph/gitstate/object"
 )
 
-// FuzzBracket lets the input write a program: a tree with ignore files, a
-// commit, more files, and then what an agent does. Whatever it is, the
-// checkpoint's tree and the kept tree are git's, and the restore is exact.
+// FuzzBracket lets the input write a program: a tree with ignore files, a commit,
+// more files, and then an agent's changes. The checkpoint's tree and the kept tree
+// are always git's, and the restore is exact.
 func FuzzBracket(f *testing.F) {
 	for _, s := range []string{"", "abcdefghijklmnopqrstuvwxyz",
 		"\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f",
@@ -175,8 +175,8 @@ func mustStore(t *testing.T, cp *Checkpoint) object.ID {
 	return id
 }
 
-// playChecks: checks change captured files, and RestoreTo puts back what was
-// captured: a further capture is the same one.
+// playChecks: checks change captured files. RestoreTo puts them back, so that a
+// second capture is the same.
 func playChecks(t *testing.T, p *place, prog *program, e *Engine, cp *Checkpoint, got *Capture) {
 	ctx := context.Background()
 	prog.log.WriteString("checks\n")
@@ -193,7 +193,7 @@ func playChecks(t *testing.T, p *place, prog *program, e *Engine, cp *Checkpoint
 		t.Fatal(err)
 	}
 	if prog.edited {
-		return // rules that no restore brings back say now what is captured
+		return // changed rules that no restore brings back affect the capture
 	}
 	if again.Keep != got.Keep && len(got.Unreadable)+len(report.Left)+len(report.Aside)+len(report.Kept)+len(got.Nested)+
 		len(got.Special)+len(again.Excluded) == 0 {
@@ -203,8 +203,8 @@ func playChecks(t *testing.T, p *place, prog *program, e *Engine, cp *Checkpoint
 	}
 }
 
-// playKeep: the index after a keep is the old one with exactly the changes, and
-// what it says about times hides no edit.
+// playKeep: the index after a keep is the old one with exactly the changes, and its
+// stat data hides no edit.
 func playKeep(t *testing.T, p *place, prog *program, e *Engine, cp *Checkpoint, got *Capture) {
 	prog.log.WriteString("keep\n")
 	old, err := p.gitOut("", "ls-files", "-s", "-z")
@@ -290,7 +290,8 @@ func leftAlone(before map[string]string) []string {
 	return out
 }
 
-// ignoredFolders are the folders that git ignores as a whole: the agent's to spoil.
+// ignoredFolders are folders that git ignores as a whole. The agent may change
+// them.
 func ignoredFolders(p *place) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -308,7 +309,7 @@ func ignoredFolders(p *place) []string {
 			parents = append(parents, dir)
 		}
 	}
-	// A folder with tracked files is listed by its files.
+	// git lists the single files of an ignored folder with tracked files.
 	shut := ignoredAmong(p, p.root, parents)
 	for _, f := range files {
 		for dir, _ := split(f); dir != ""; dir, _ = split(dir) {
@@ -334,8 +335,8 @@ func ignoredAmong(p *place, root string, paths []string) map[string]bool {
 	return found
 }
 
-// plainPaths is the input of check-ignore, which would take `:(top)x` for a
-// pattern and cannot be told otherwise.
+// plainPaths is the input of check-ignore. The prefix ./ keeps it from reading
+// `:(top)x` as a pattern.
 func plainPaths(paths []string) string {
 	var b strings.Builder
 	for _, path := range paths {
@@ -367,7 +368,7 @@ func checkExact(t *testing.T, p *place, copyOfStart string, before, now map[stri
 		}
 	}
 	for _, path := range extra {
-		// git judges a folder as one only where it is one.
+		// git applies a rule for folders only to an existing folder.
 		if strings.HasPrefix(now[path], "folder") {
 			_ = os.MkdirAll(filepath.Join(copyOfStart, path), 0o755)
 		}
@@ -387,7 +388,7 @@ func checkExact(t *testing.T, p *place, copyOfStart string, before, now map[stri
 	for path, was := range before {
 		if strings.HasPrefix(was, "fifo") &&
 			(slices.Contains(report.Left, path) || allowed[path] || strings.HasPrefix(now[path], "fifo")) {
-			continue // it cannot be made again, and is named unless ignored; its mode is left alone
+			continue // a FIFO cannot be restored, and is named unless ignored; its mode is left alone
 		}
 		if now[path] != was && !in(path) {
 			wrong = append(wrong, fmt.Sprintf("%q was %q, is %q", path, was, now[path]))

@@ -36,8 +36,8 @@ func started(t *testing.T, setup string, o Options) (*place, *Engine, *Checkpoin
 	return p, e, cp
 }
 
-// TestChurnDuringScan: files come and go while the worktree is looked at. The
-// checkpoint succeeds; once it is quiet, a restore is exact.
+// TestChurnDuringScan: files come and go during the scan of the worktree. The
+// checkpoint succeeds. Afterwards a restore is exact.
 func TestChurnDuringScan(t *testing.T) {
 	p, e, _ := started(t, "for i in $(seq 200); do new s/f$i; done; commit", Options{})
 	stop := make(chan bool)
@@ -121,7 +121,7 @@ func TestSwappedFolderWhileRestoring(t *testing.T) {
 		})
 		for range 15 {
 			for i := range 30 {
-				// Through the link as well: that is the agent's doing, so it is undone below.
+				// This may write through the link: the agent's doing, so it is undone below.
 				_ = os.WriteFile(filepath.Join(p.root, "d", fmt.Sprintf("new%d", i)), []byte("agent\n"), 0o644)
 				_ = os.Remove(filepath.Join(outside, fmt.Sprintf("new%d", i)))
 			}
@@ -143,7 +143,7 @@ func TestSwappedFolderWhileRestoring(t *testing.T) {
 	}
 }
 
-// TestLargeSparseFile: two gigabytes of nothing cost neither memory nor time.
+// TestLargeSparseFile: two sparse gigabytes cost neither memory nor time.
 func TestLargeSparseFile(t *testing.T) {
 	p, e, _ := started(t, "", Options{MaxFile: 50 << 20})
 	big := filepath.Join(p.root, "big")
@@ -216,7 +216,7 @@ func TestDeepFolders(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(p.root, "q")); !errors.Is(err, os.ErrNotExist) {
 		t.Error("the agent's folders are still there")
 	}
-	// As the person's own: they come back.
+	// As the user's own files they come back.
 	deep("mine", long.Number(t, 900, 3000))
 	cp, err := e.Checkpoint(context.Background())
 	if err != nil {
@@ -234,8 +234,8 @@ func TestDeepFolders(t *testing.T) {
 	}
 }
 
-// TestNamesNoDiskTakes: a tree may have a name of 300 bytes, a file system may
-// not. It is a failure with a name, and everything else is done.
+// TestNamesNoDiskTakes: a tree may have a name of 300 bytes, a file system may not.
+// The failure is named, and everything else is done.
 func TestNamesNoDiskTakes(t *testing.T) {
 	p, e, _ := started(t, "", Options{})
 	blob, err := p.repo.Store.Write(object.Blob, []byte("x\n"))
@@ -272,7 +272,7 @@ func mustID(t *testing.T, s string) object.ID {
 }
 
 // TestFullDisk: the disk fills up during a checkpoint and during a restore. Both
-// say so, nothing is half-silent, and with room again the restore is exact.
+// report it, nothing fails silently, and with room again the restore is exact.
 func TestFullDisk(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to mount a small file system")

@@ -23,8 +23,8 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// What is killed: a whole bracket in a process of its own. It anchors its
-// checkpoint under this ref, as the loop does.
+// The killed process runs a whole bracket. It anchors its checkpoint under this
+// ref, as the loop does.
 const killedRef = "refs/ralph/local/test/killed"
 
 const killedSetup = `
@@ -38,9 +38,9 @@ chmod 755 many e1; rm -r e1 u many mine; new many file; new l2; chmod 644 d/x.tx
 rm l; new l; printf 'b\r\n' > r.bat; new .env OTHER; git init -q nested; new nested/n; ln -s /etc out
 `
 
-// killedBracket is that process. Args: root, what it ends with (restore or
-// keep), and the step and its number at which it dies; without them it prints
-// every step that it comes to.
+// killedBracket is that process. Args: root, how it ends (restore or keep), and the
+// step and its number at which it dies. Without a step it prints every step that it
+// reaches.
 func killedBracket(args []string) error {
 	root, end := args[0], args[1]
 	step, left := "", 0
@@ -149,7 +149,7 @@ func toolEngine(root string, o Options) (*Engine, error) {
 	return New(Repo{Root: root, GitDir: g.GitDir, CommonDir: g.GitDir, Git: g, Store: object.Open(g, g.GitDir, "")}, o)
 }
 
-// bracket runs killedBracket; it says whether it was killed.
+// bracket runs killedBracket and reports whether it was killed.
 func (p *place) bracket(args ...string) (out string, killed bool) {
 	p.t.Helper()
 	bin, err := os.Executable()
@@ -171,11 +171,9 @@ func (p *place) bracket(args ...string) (out string, killed bool) {
 	return string(b), false
 }
 
-// TestKilledAnywhere ends a bracket with SIGKILL at every step that it comes to,
-// each time it comes there, in the short form at a sample of them. git fsck is clean then, the index is the old one or
-// the new one, no file is anything but what it was, what the agent made of it
-// or what the restore made of it, and another process restores the checkpoint
-// from its ref exactly.
+// TestKilledAnywhere ends a bracket with SIGKILL each time it reaches a step; the short form takes a sample. Then git
+// fsck is clean, and the index is the old or the new one. Every file is as it was, as the agent made it or as the
+// restore made it. Another process restores the checkpoint exactly from its ref.
 func TestKilledAnywhere(t *testing.T) {
 	made := newPlace(t)
 	made.script(baseRepo + killedSetup)
@@ -185,7 +183,7 @@ func TestKilledAnywhere(t *testing.T) {
 		before := state(t, list.root, "")
 		out, _ := list.bracket(end)
 		after := state(t, list.root, "")
-		// What the agent leaves is only there in between.
+		// The agent's changes exist only in the middle of a bracket.
 		edited := copyOfPlace(t, made)
 		if _, killed := edited.bracket(end, "test capture", "1"); !killed {
 			t.Fatal("it came to its end")
@@ -266,7 +264,7 @@ func (w killedWorld) kill(t *testing.T, step string, nth int) {
 	if got := p.ask("ls-files", "-s", "-z"); got != w.oldIndex && got != w.newIndex {
 		t.Errorf("the index is neither the old nor the new one:\n%s", different(parseEntries(w.oldIndex), parseEntries(got)))
 	}
-	// index.lock of a dead process: its owner is known and it is removed.
+	// The owner of index.lock is known and dead, so it is removed.
 	_ = os.Remove(p.repo.IndexPath() + ".lock")
 
 	e := p.engine(Options{Aside: filepath.Join(p.dir, "aside")})
@@ -318,8 +316,8 @@ func (w killedWorld) finishKeep(t *testing.T, p *place, e *Engine, cp *Checkpoin
 	}
 }
 
-// nothingLost: every path is as it was before, as the agent left it, or as the
-// bracket leaves it. Folders that are worked in may have another mode.
+// nothingLost: every path is as before, as the agent left it, or as the bracket
+// leaves it. A folder may have another mode while its files are changed.
 func (w killedWorld) nothingLost(t *testing.T, now map[string]string) {
 	t.Helper()
 	known := map[string]bool{}
@@ -351,8 +349,8 @@ func (w killedWorld) nothingLost(t *testing.T, now map[string]string) {
 
 func kindOf(state string) string { k, _, _ := strings.Cut(state, " "); return k }
 
-// clean: no lock and no temporary file is left, in the worktree or in the git
-// directory; what was being written to the object store goes with git prune.
+// clean: no lock or temporary file is left in the worktree or the git directory.
+// git prune removes unfinished objects.
 func (w killedWorld) clean(t *testing.T, p *place) {
 	t.Helper()
 	p.ask("prune", "--expire=now")

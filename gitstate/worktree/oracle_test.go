@@ -70,7 +70,7 @@ func (p *place) treeEntries(id object.ID) map[string]string {
 	return parseEntries(out)
 }
 
-// keepOracle says what a commit of the agent's work has to be, by git alone.
+// keepOracle finds with git alone what a commit of the agent's work must be.
 type keepOracle struct {
 	p       *place
 	index   string // copy of the user's index at the checkpoint
@@ -156,7 +156,7 @@ func (k *keepOracle) want(errf func(string, ...any), c diffCase) (map[string]str
 			delete(after, f)
 		}
 	}
-	// A person's own file comes back; what took its place, or its folder's, goes.
+	// The user's file comes back. Files in its or its folder's place are removed.
 	for f := range after {
 		if !k.tracked[f] && slices.ContainsFunc(k.own, func(o string) bool {
 			return strings.HasPrefix(f, o+"/") || strings.HasPrefix(o, f+"/")
@@ -184,8 +184,8 @@ func (k *keepOracle) want(errf func(string, ...any), c diffCase) (map[string]str
 			want[f] = e
 		}
 	}
-	// A file that takes the place of a folder takes the folder's files with it,
-	// and the other way round, also what somebody else had removed before.
+	// A file in the place of a folder replaces the folder's files, and vice versa,
+	// even if somebody else had removed them before.
 	for f, e := range after {
 		if start[f] == e {
 			continue

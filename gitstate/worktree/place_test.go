@@ -199,9 +199,9 @@ func (p *place) gitOut(index string, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// state is everything about a worktree that a restore brings back: kind, all
-// permission bits, contents. The repository's own git directory is left out;
-// of other repositories the index is, which git itself rewrites when it looks.
+// state is what a restore brings back in a worktree: kind, all permission bits,
+// contents. It leaves out the repository's git directory, and the index of other
+// repositories, which git itself rewrites on reading.
 func state(t testing.TB, root string, own string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -225,7 +225,7 @@ func state(t testing.TB, root string, own string) map[string]string {
 		}
 		fi, err := os.Lstat(path)
 		if errors.Is(err, fs.ErrPermission) {
-			out[rel] += " unreadable" // its folder may be read and not entered
+			out[rel] += " unreadable" // its folder can be listed and not entered
 			return nil
 		}
 		if err != nil {
@@ -246,7 +246,7 @@ func state(t testing.TB, root string, own string) map[string]string {
 			h := sha1.New()
 			in, err := os.Open(path)
 			if errors.Is(err, fs.ErrPermission) {
-				// The owner may look: the mode is what is being tested.
+				// The owner may read it. Only the mode is under test.
 				if err := os.Chmod(path, 0o600); err != nil {
 					return err
 				}

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestReferenceIsCovered: each of the 130 cases that the engine was designed by
-// is one of ours.
+// TestReferenceIsCovered: each of the 130 cases from the engine's design is in our
+// tables.
 func TestReferenceIsCovered(t *testing.T) {
 	in, err := os.Open("testdata/reference-cases.txt")
 	if err != nil {
@@ -47,8 +47,8 @@ func TestReferenceIsCovered(t *testing.T) {
 	t.Logf("%d cases of the reference, %d of ours", n, len(all))
 }
 
-// TestSafeDirectory: in a repository of somebody else git refuses to work, and
-// so does the engine, with git's words and before anything is changed.
+// TestSafeDirectory: git refuses to work in another user's repository. So does the
+// engine, with git's words and before anything is changed.
 func TestSafeDirectory(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can give files away")
@@ -60,8 +60,8 @@ func TestSafeDirectory(t *testing.T) {
 		t.Skipf("files cannot be given away here: %v %s", err, out)
 	}
 	before := state(t, p.root, "")
-	// Where everything is named explicitly git trusts the caller: the answer is
-	// git's own, and the two have to agree.
+	// git trusts a caller that names everything explicitly. It gives its own answer
+	// here, and both have to agree.
 	_, refused := p.gitOut("", "rev-parse", "--git-dir")
 	e, err := New(p.repo, Options{})
 	if err == nil {
@@ -76,7 +76,7 @@ func TestSafeDirectory(t *testing.T) {
 	}
 }
 
-// TestRootIsSymlink: the way to the worktree may be a link; nothing in it is
+// TestRootIsSymlink: the path to the worktree may contain a link. Nothing in it is
 // reached through one.
 func TestRootIsSymlink(t *testing.T) {
 	p := newPlace(t)
@@ -101,9 +101,9 @@ func TestRootIsSymlink(t *testing.T) {
 	p.want("the restored worktree", different(before, state(t, real, "")), "")
 }
 
-// TestExtendedAttributes says what happens to what neither git nor a checkpoint
-// knows: a file that is not rewritten keeps its extended attributes, also when
-// its mode is restored; one whose contents are restored is a new file.
+// TestExtendedAttributes: neither git nor a checkpoint knows extended attributes. A
+// file that is not rewritten keeps them, also when its mode is restored. A file
+// whose contents are restored is a new one.
 func TestExtendedAttributes(t *testing.T) {
 	p, e, cp := started(t, "new x1; new x2; new x3; commit", Options{})
 	const name = "user.test"
@@ -150,7 +150,7 @@ func TestOtherFileSystemInside(t *testing.T) {
 		t.Error(err)
 	}
 	p.want("the restored worktree", different(before, state(t, p.root, "")), "")
-	// It turns read-only: everything else comes back, and what does not is named.
+	// The folder turns read-only. All else comes back; what does not is named.
 	p.script(edit)
 	if err := unix.Mount("", m, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
 		t.Fatal(err)
@@ -186,8 +186,8 @@ func failedPaths(r Report) string {
 	return b.String()
 }
 
-// TestTrapsInRepositories: what an agent leaves in a folder that looks like a
-// repository may be no file to read: nobody may wait for it, or fill the memory.
+// TestTrapsInRepositories: an agent may put FIFOs and huge files in the place of
+// git's files. They neither block us nor fill the memory.
 func TestTrapsInRepositories(t *testing.T) {
 	p, e, cp := started(t, "", Options{})
 	p.script(`for d in head common file; do mkdir -p $d; done

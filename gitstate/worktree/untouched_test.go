@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestUntouched: whatever Restore would have to put back must not be called
-// untouched, and a worktree at rest is.
+// TestUntouched: a worktree at rest is untouched. One that Restore would have to
+// change is not.
 func TestUntouched(t *testing.T) {
 	rows := []struct{ why, touch string }{
 		{"contents", "new d/x.txt other"},
@@ -29,8 +29,8 @@ func TestUntouched(t *testing.T) {
 			e, ctx := p.engine(Options{}), context.Background()
 			var cp *Checkpoint
 			var c *Capture
-			// The change time of a file is the clock's: only when it is a few ticks
-			// old does it prove anything.
+			// A file's change time comes from the clock. It proves something only
+			// when it is a few ticks old.
 			for deadline := time.Now().Add(10 * time.Second); ; {
 				var err error
 				if cp, err = e.Checkpoint(ctx); err != nil {
@@ -58,9 +58,9 @@ func TestUntouched(t *testing.T) {
 	}
 }
 
-// TestRulesOutliveARestore: the ignore rules of a folder that a restore had to
-// list are still the checkpoint's own afterwards. With others, the next
-// checkpoint would list every folder below again.
+// TestRulesOutliveARestore: after a restore lists a folder, its ignore rules are
+// still the checkpoint's. With others, the next checkpoint would list every folder
+// below again.
 func TestRulesOutliveARestore(t *testing.T) {
 	p := newPlace(t)
 	p.script(baseRepo + "echo .env > .gitignore; echo '*.o' > d/.gitignore; commit")

@@ -86,8 +86,8 @@ func (p *place) ask(args ...string) string {
 	return out
 }
 
-// TestUpdateIndex: after a keep git status is as clean as it was, flags
-// survive, and git finds stat data that it need not check again.
+// TestUpdateIndex: after a keep git status is as clean as it was, flags survive,
+// and git trusts the stat data.
 func TestUpdateIndex(t *testing.T) {
 	for _, c := range []struct{ name, why, setup, edit, status, flags string }{
 		{"plain", "the usual edits", "", usualEdits, "", ""},
@@ -153,8 +153,8 @@ func TestUpdateIndex(t *testing.T) {
 	}
 }
 
-// TestUpdateIndexConflict: what a person has staged meanwhile stops the keep,
-// and nothing is written.
+// TestUpdateIndexConflict: a change that the user has staged meanwhile stops the
+// keep, and nothing is written.
 func TestUpdateIndexConflict(t *testing.T) {
 	p := newPlace(t)
 	p.script(baseRepo)
@@ -178,8 +178,8 @@ func TestUpdateIndexConflict(t *testing.T) {
 	}
 }
 
-// TestUpdateIndexNeverHidesAnEdit: the file changed again after the capture; the
-// entry may not claim to have seen it.
+// TestUpdateIndexNeverHidesAnEdit: the file changed again after the capture, so its
+// index entry must not be clean.
 func TestUpdateIndexNeverHidesAnEdit(t *testing.T) {
 	p := newPlace(t)
 	p.script(baseRepo)
@@ -247,7 +247,7 @@ func TestRestoreIndex(t *testing.T) {
 	}
 }
 
-// TestCheckout moves files between trees and stops at what it does not know.
+// TestCheckout moves files between trees and stops at a user's changes.
 func TestCheckout(t *testing.T) {
 	p := newPlace(t)
 	p.script(baseRepo + "git tag one;" + usualEdits + "ln -s a.txt l; new zz/y/x; commit two; git tag two")
@@ -301,8 +301,8 @@ func TestCheckout(t *testing.T) {
 	}
 }
 
-// TestConversionsInANewProcess: recovery opens the worktree anew and knows of no
-// snapshot. It must recognise converted files, and write them converted.
+// TestConversionsInANewProcess: recovery opens the worktree without a snapshot. It
+// must recognise converted files, and write them converted.
 func TestConversionsInANewProcess(t *testing.T) {
 	for _, setup := range []string{"echo '*.bat eol=crlf' > .gitattributes", "git config core.autocrlf true",
 		"mkdir -p s; echo '*.bat text' > s/.gitattributes; echo '*.bat eol=crlf' > .gitattributes"} {
@@ -336,9 +336,9 @@ func TestConversionsInANewProcess(t *testing.T) {
 	}
 }
 
-// TestIndexNamesNoMissingTree: the cache of trees in an index that we write is
-// of trees that are there, also when a person has staged something besides.
-// git gc and git prune fail otherwise.
+// TestIndexNamesNoMissingTree: the cached trees in an index that we write exist,
+// also when the user has staged something else. Otherwise git gc and git prune
+// fail.
 func TestIndexNamesNoMissingTree(t *testing.T) {
 	p := newPlace(t)
 	p.script(baseRepo + "new staged/s; git add staged; git write-tree >/dev/null")
@@ -353,8 +353,8 @@ func TestIndexNamesNoMissingTree(t *testing.T) {
 	p.want("git status", p.ask("status", "--porcelain"), "A  staged/s\n")
 }
 
-// TestAttributesThatBreakEverything: the agent writes attributes by which git
-// can add nothing. The capture names the files, and the restore is exact.
+// TestAttributesThatBreakEverything: with the agent's attributes git can add
+// nothing. The capture names the files, and the restore is exact.
 func TestAttributesThatBreakEverything(t *testing.T) {
 	p, e, cp := started(t, "for i in $(seq 40); do new many/f$i odd; done; commit", Options{})
 	before := state(t, p.root, "")
@@ -374,9 +374,9 @@ func TestAttributesThatBreakEverything(t *testing.T) {
 	p.want("the restored worktree", different(before, state(t, p.root, "")), "")
 }
 
-// TestIndexStateOfTheSameFile: an index whose times prove that it is the one of the
-// checkpoint is not read again; one that was written in place with its size and
-// modification time as they were is.
+// TestIndexStateOfTheSameFile: an index is not read again if its times prove that
+// it is the checkpoint's. It is read again if it was written in place with the same
+// size and modification time.
 func TestIndexStateOfTheSameFile(t *testing.T) {
 	p := newPlace(t)
 	p.script(baseRepo + "git update-index --assume-unchanged a.txt; git write-tree > /dev/null")

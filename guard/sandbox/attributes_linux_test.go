@@ -12,8 +12,8 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// TestFixedAttributes: what a restore does not look at cannot be changed, and
-// programs that usually change it go on.
+// TestFixedAttributes: attributes that a restore ignores cannot be changed.
+// Programs that usually change them still work.
 func TestFixedAttributes(t *testing.T) {
 	b := newBox(t, publicPlace(t))
 	attr := func(path string) string {
@@ -79,7 +79,7 @@ test -e node_modules/p/package.json && echo installed`
 		t.Errorf("npm fails:\n%s", out)
 	}
 
-	// The same without: the attacks are real.
+	// Without FixedAttributes the attacks succeed.
 	b.spec.FixedAttributes = false
 	if out, _ := b.inside(change); attr(file) == "mine" || os.Getuid() == 0 && owner() == was {
 		t.Errorf("nothing was changed in the open sandbox: %s\n%s", attr(file), out)

@@ -162,7 +162,7 @@ func TestBattery(t *testing.T) {
 	}
 }
 
-// publicPlace is a folder that the sandbox does not cover by a private one.
+// publicPlace is a folder that no private folder of the sandbox covers.
 func publicPlace(t *testing.T) string {
 	t.Helper()
 	for _, dir := range []string{os.Getenv("GIT_RALPH_TEST_DIR"), cacheDir()} {
@@ -190,8 +190,8 @@ func cacheDir() string {
 	return filepath.Join(dir, "git-ralph-test")
 }
 
-// TestBatteryShowsEffect proves that the rows attack for real: without a
-// sandbox these change what they must not.
+// TestBatteryShowsEffect proves that the rows are real attacks: without a sandbox
+// they change protected files.
 func TestBatteryShowsEffect(t *testing.T) {
 	for _, name := range []string{
 		"git writes", "files of the git directory", "hard links into the git directory",

@@ -12,14 +12,14 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// cgroup2 mounts the host's tree of groups once more, from a cgroup namespace
-// of its own, and says so.
+// cgroup2 mounts the host's cgroup tree again, from its own cgroup namespace, and
+// reports success.
 const cgroup2 = `unshare -UrmC sh -c 'mkdir -p /tmp/cg.$$ && mount -t cgroup2 none /tmp/cg.$$ && test -e ` +
 	`/tmp/cg.$$/cgroup.procs && echo reached'; rmdir /tmp/cg.* 2>/dev/null; true`
 
-// TestCgroupNamespaces: without a sandbox a fresh mount of the groups works, in
-// one there is no way to it, also where /proc/sys cannot be written; a client's
-// own namespaces of the other kinds still can be made.
+// TestCgroupNamespaces: cgroups can be mounted again without a sandbox, but not
+// inside one, also where /proc/sys cannot be written. A client can still make its
+// own namespaces of other kinds.
 func TestCgroupNamespaces(t *testing.T) {
 	b := newBox(t, "")
 	if out := b.outside(cgroup2); !strings.Contains(out, "reached") {
@@ -58,7 +58,7 @@ func TestCgroupNamespaces(t *testing.T) {
 	}
 }
 
-// TestGroupsOutsideLive: the agent of root kills nobody through cgroup.kill.
+// TestGroupsOutsideLive: root's agent cannot kill others through cgroup.kill.
 func TestGroupsOutsideLive(t *testing.T) {
 	group := ""
 	for _, root := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
@@ -93,7 +93,7 @@ func TestGroupsOutsideLive(t *testing.T) {
 	if frozen, err := os.ReadFile(group + "/cgroup.freeze"); err == nil && strings.TrimSpace(string(frozen)) != "0" {
 		t.Error("a group outside was frozen")
 	}
-	b.outside(attack) // without a sandbox it has its effect: the test attacks for real
+	b.outside(attack) // without a sandbox the attack is real
 	eventually(t, "the attack works without a sandbox", func() bool { return processState(victim.Process.Pid) == "Z" })
 }
 
@@ -106,7 +106,7 @@ func processState(pid int) string {
 	return rest[:1]
 }
 
-// TestDescriptors: what a command inherits leads to no file of the host.
+// TestDescriptors: no inherited descriptor leads to a file of the host.
 func TestDescriptors(t *testing.T) {
 	b := newBox(t, "")
 	const show = `for f in /proc/self/fd/*; do echo "$(readlink $f)"; done | sort -u; true`
@@ -170,8 +170,8 @@ func TestDescriptors(t *testing.T) {
 	}
 }
 
-// TestPrivateFoldersAreBounded: what is written to the private folders is
-// memory, and there is an end to it.
+// TestPrivateFoldersAreBounded: private folders are in memory, and their size is
+// limited.
 func TestPrivateFoldersAreBounded(t *testing.T) {
 	b := newBox(t, "")
 	b.spec.TempBytes = 4 << 20
@@ -201,7 +201,7 @@ func TestPrivateFoldersAreBounded(t *testing.T) {
 	}
 }
 
-// TestGroupMemory: the least of the limits counts, whatever the kind of groups.
+// TestGroupMemory: the smallest limit counts, in every version of cgroups.
 func TestGroupMemory(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, text string) {
@@ -234,8 +234,8 @@ func TestGroupMemory(t *testing.T) {
 	}
 }
 
-// TestCredentialPlaces: logins of programs are covered, settings without one are
-// not, and root sees nothing of others.
+// TestCredentialPlaces: logins of programs are hidden, settings without one are
+// not, and root cannot read other users' secrets.
 func TestCredentialPlaces(t *testing.T) {
 	b := newBox(t, "")
 	for _, p := range []string{".pgpass", ".vault-token", ".config/gh/hosts.yml", ".mozilla/firefox/logins.json",

@@ -34,8 +34,8 @@ type box struct {
 	env   []string
 }
 
-// newBox makes a box below base; "" is a temporary folder, which the sandbox
-// covers by a private one.
+// newBox makes a box below base. "" is a temporary folder, over which the sandbox
+// mounts a private one.
 func newBox(t *testing.T, base string) *box {
 	t.Helper()
 	dir := t.TempDir()
@@ -123,7 +123,7 @@ func cleanUp() {
 	}
 }
 
-// probed is what this machine can do, found out once for all boxes.
+// probed is what this machine supports, probed once for all boxes.
 var probed = sync.OnceValues(func() (Report, error) {
 	dir, err := os.MkdirTemp("", "git-ralph-probe-test-")
 	if err != nil {
@@ -170,8 +170,8 @@ func (b *box) outside(script string) string {
 	return string(out)
 }
 
-// eventID marks the processes of one group. It is like no other, because a
-// group ends whatever carries its mark, also that of another run of the tests.
+// eventID marks the processes of one group. It is unique, because a group ends all
+// processes with its mark, even those of another test run.
 func eventID() string {
 	return fmt.Sprintf("box-%d-%d", os.Getpid(), time.Now().UnixNano())
 }
@@ -225,8 +225,8 @@ func (s *safeBuffer) String() string {
 	return s.b.String()
 }
 
-// picture is everything in the given folders but skip: type, mode, owner,
-// times, contents.
+// picture describes everything in the box except skip: type, mode, owner, times,
+// contents.
 func (b *box) picture(skip ...string) map[string]string {
 	b.t.Helper()
 	out := map[string]string{}
@@ -271,8 +271,8 @@ func (b *box) picture(skip ...string) map[string]string {
 	return out
 }
 
-// protected is the picture of all that a command must not change: git
-// directory, home, other folders; not the worktree's files.
+// protected is the picture of everything that a command must not change: git
+// directory, home and other folders, without the worktree's files.
 func (b *box) protected() map[string]string {
 	b.t.Helper()
 	all := b.picture(filepath.Join(b.dir, "state"))

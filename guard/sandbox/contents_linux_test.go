@@ -291,8 +291,8 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// dial is a Python program that connects to each address of its arguments and
-// says which could be reached.
+// dial is a Python program that connects to each address in its arguments and
+// prints which it reached.
 const dial = `import socket, sys
 for a in sys.argv[1:]:
     kind, _, addr = a.partition("=")
@@ -421,8 +421,8 @@ func TestProbe(t *testing.T) {
 		}
 	})
 	t.Run("where namespaces are refused it says so", func(t *testing.T) {
-		// The limit holds for this user in this user namespace: one more is
-		// made, and in it no further one can be.
+		// The limit holds for this user in this user namespace. One more namespace
+		// can be made, and none inside it.
 		out := inUserNamespace(t, "0", "TestHelperProbe")
 		if !strings.Contains(out, "mechanism landlock") || !strings.Contains(out, "namespaces are refused") {
 			t.Error(out)

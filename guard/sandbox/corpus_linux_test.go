@@ -25,9 +25,8 @@ func corpusPath() string {
 	return corpusFile
 }
 
-// executed are the classes of the corpus that are about git and can be run
-// without a machine to spare. In the first group, allowed commands must end as
-// they do outside.
+// executed are the classes of the corpus that are about git and can be run without
+// risking the machine. If true, allowed commands must end as they do outside.
 var executed = map[string]bool{
 	"git-read": true, "git-list": true, "git-compound": true,
 	"git-alias": false, "git-global-opts": false, "git-other-tools": false, "git-read-exec": false, "git-write": false,

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCleanGitConfig: secrets go, everything else stays as it stands.
+// TestCleanGitConfig removes secrets and leaves everything else as it is.
 func TestCleanGitConfig(t *testing.T) {
 	for _, c := range []struct{ why, in, want, secrets string }{
 		{"nothing to hide",
@@ -78,7 +78,7 @@ func TestCleanGitConfig(t *testing.T) {
 	}
 }
 
-// listed is what git reads: "key\nvalue", without those that are given up.
+// listed is what git reads, as "key\nvalue"; false if git fails.
 func listed(t *testing.T, file string) ([]string, bool) {
 	t.Helper()
 	cmd := exec.Command("git", "config", "--file", file, "--no-includes", "--list", "-z")
@@ -90,8 +90,8 @@ func listed(t *testing.T, file string) ([]string, bool) {
 	return strings.Split(string(out), "\x00"), true
 }
 
-// agrees compares with git: both can read a file or neither, the cleaned one
-// says what the other does except for secrets, and it has none.
+// agrees compares with git: both can read a file or neither. The cleaned file has
+// the same settings but no secrets.
 func agrees(t *testing.T, in string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config")
@@ -104,7 +104,7 @@ func agrees(t *testing.T, in string) {
 	before, readable := listed(t, file)
 	got, err := parseGitConfig([]byte(in))
 	if !readable || err != nil {
-		// Where git fails, so must we; it may know more kinds of failures.
+		// We must fail where git fails. git may know more kinds of failures.
 		if readable {
 			t.Errorf("git reads what we do not: %q", in)
 		}
@@ -125,7 +125,7 @@ func agrees(t *testing.T, in string) {
 		}
 		return
 	}
-	// Every line of the cleaned one is an old one, or the old one without a URL's user.
+	// Each line of the cleaned file is an old one, perhaps without a URL's user.
 	for _, a := range after {
 		key, value, _ := strings.Cut(a, "\n")
 		found := false
@@ -166,7 +166,7 @@ func FuzzGitConfig(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
-		if len(in) > 4096 || strings.Contains(in, "\x00") { // git stops at a zero, and the list is made of them
+		if len(in) > 4096 || strings.Contains(in, "\x00") { // git stops at a zero byte, which also separates the list
 			parseGitConfig([]byte(in))
 			return
 		}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestGitSecrets: what git's own configuration says about passwords is not in
-// the sandbox, neither for git nor for who reads files; git works as before.
+// TestGitSecrets: passwords in git's configuration are not in the sandbox, neither
+// for git nor in its files. git works as before.
 func TestGitSecrets(t *testing.T) {
 	b := newBox(t, "")
 	b.outside(`git config remote.origin.url https://me:SECRET1@example.invalid/x.git
@@ -85,8 +85,8 @@ func TestGitSecrets(t *testing.T) {
 	}
 }
 
-// TestNoGitSecrets: where there are none nothing is covered, and git's files
-// can be bound as they are.
+// TestNoGitSecrets: without secrets nothing is covered, and git's files can be
+// bound as they are.
 func TestNoGitSecrets(t *testing.T) {
 	b := newBox(t, "")
 	b.outside(`git config remote.origin.url git@example.invalid:x.git; git config --global user.name me`)

@@ -27,7 +27,7 @@ func TestHomeModes(t *testing.T) {
 			t.Errorf("credentials in\n%s", out)
 		}
 		b.unchanged(before)
-		// A link planted for the next run's copies does not lead them out.
+		// A link planted in the home does not lead the next run's copies out of it.
 		out, _ = b.inside(`rm -rf ~/.config; ln -s "$HOME/../other" ~/.config; cat ~/.profile`)
 		if !strings.Contains(out, "x\n") {
 			t.Errorf("the home was not kept:\n%s", out)

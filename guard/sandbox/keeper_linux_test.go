@@ -15,8 +15,8 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// astray leaves a process behind that has no tie to its command but its descent:
-// its environment is empty, its session its own, its parent gone.
+// astray leaves a process that is tied to its command only by descent: with an
+// empty environment, its own session and no parent.
 const astray = `env -i PATH="$PATH" setsid sh -c 'sh -c "echo \$\$ >pid; exec sleep 1000" & exit 0'
 while ! [ -s pid ]; do sleep 0.01; done
 `
@@ -36,8 +36,8 @@ func shell(dir, script string) proc.Command {
 	return proc.Command{Argv: []string{"sh", "-c", script}, Dir: dir, Env: os.Environ()}
 }
 
-// TestKeeperEndsWhatGoesAstray: another group is open, so that nothing but descent
-// tells whose an orphan is.
+// TestKeeperEndsWhatGoesAstray: another group is open, so that only descent shows
+// which group an orphan belongs to.
 func TestKeeperEndsWhatGoesAstray(t *testing.T) {
 	for name, script := range map[string]string{
 		"an orphan":           astray,
@@ -114,7 +114,7 @@ func TestKeeperStops(t *testing.T) {
 	}
 }
 
-// TestInheritedDescriptors: what the shell of the user holds open is not the command's.
+// TestInheritedDescriptors: a command inherits no open files of the user's shell.
 func TestInheritedDescriptors(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "open"))
 	if err != nil {
@@ -137,8 +137,8 @@ func TestInheritedDescriptors(t *testing.T) {
 	}
 }
 
-// TestKeeperOutlivesTheProgram: what a program that is killed has started ends
-// without anybody looking for it.
+// TestKeeperOutlivesTheProgram: the processes of a killed program end, although
+// nobody looks for them.
 func TestKeeperOutlivesTheProgram(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command("/proc/self/exe", "-test.run=TestHelperRunsKeeper")

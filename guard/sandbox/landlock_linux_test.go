@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inUserNamespace runs one of our tests in a new user namespace in which at
-// most so many further ones can be made.
+// inUserNamespace runs one of our tests in a new user namespace that can have at
+// most so many further ones.
 func inUserNamespace(t *testing.T, further, test string) string {
 	t.Helper()
 	cmd := exec.Command("/bin/sh", "-c", `echo `+further+` >/proc/sys/user/max_user_namespaces; exec "$0" "$@"`,
@@ -119,8 +119,8 @@ func (b *box) keep(all map[string]string, without string) map[string]string {
 	return out
 }
 
-// TestSharedTemp: a temporary folder of everybody is only open as a whole when
-// nothing lies there that must not be written.
+// TestSharedTemp: a shared temporary folder is open as a whole only if it contains
+// nothing that must not be written.
 func TestSharedTemp(t *testing.T) {
 	dir, err := os.MkdirTemp("/tmp", "landlock-")
 	if err != nil {
@@ -157,8 +157,8 @@ func TestSharedTemp(t *testing.T) {
 	}
 }
 
-// TestHiddenUnderLandlock: what is hidden cannot be read, by no name; what lies
-// beside it can.
+// TestHiddenUnderLandlock: a hidden file cannot be read by any name. Files beside
+// it can.
 func TestHiddenUnderLandlock(t *testing.T) {
 	b := newBox(t, publicPlace(t))
 	b.outside(

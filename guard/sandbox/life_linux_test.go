@@ -269,8 +269,8 @@ func TestFirstProcessIsOnlyStartedByUs(t *testing.T) {
 	}
 }
 
-// TestCommandStartsPlain: what makes our own first process start quickly and
-// deaf to signals is not the command's.
+// TestCommandStartsPlain: a command does not inherit what makes our first process
+// start quickly and ignore signals.
 func TestCommandStartsPlain(t *testing.T) {
 	b := newBox(t, "")
 	look := `grep -E '^Sig(Blk|Ign)' /proc/self/status | grep -v 0000000000000000; env | grep -E ` +
@@ -282,7 +282,7 @@ func TestCommandStartsPlain(t *testing.T) {
 	if out, _ := b.inside(look); out != "GODEBUG=gctrace=0\nGOMAXPROCS=7\nend\n" {
 		t.Errorf("its own are\n%s", out)
 	}
-	// A signal that is sent to the first process from outside is the command's.
+	// The first process passes a signal from outside on to the command.
 	b.env = b.env[:len(b.env)-2]
 	if out, exit := b.inside(`trap 'echo got it; exit 3' USR1; kill -USR1 1; sleep 60 & wait $!`); exit.Code != 3 ||
 		out != "got it\n" {

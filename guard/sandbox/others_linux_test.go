@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestHiddenIn: lists of folders find every place that a look for each would, also
-// in a folder that can be entered and not listed.
+// TestHiddenIn: listing the folders finds the same places as a look-up of each,
+// also if a folder can be entered but not listed.
 func TestHiddenIn(t *testing.T) {
 	home := t.TempDir()
 	var want []string

@@ -34,8 +34,8 @@ func sharing(t *testing.T) *box {
 	return b
 }
 
-// TestShare: a folder of another worktree is there, what is written to it stays in a
-// layer, and the folder itself never changes.
+// TestShare: a folder of another worktree is visible, writes to it stay in a layer,
+// and the folder itself never changes.
 func TestShare(t *testing.T) {
 	b := sharing(t)
 	before := b.picture(filepath.Join(b.dir, "state"), b.work)
@@ -74,8 +74,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestShareBesideAnother: while a sandbox holds the layer, another one sees what is
-// there and keeps nothing.
+// TestShareBesideAnother: while one sandbox holds the layer, another one sees its
+// contents and keeps no changes.
 func TestShareBesideAnother(t *testing.T) {
 	b := sharing(t)
 	if out, exit := b.inside("echo two >deps/tool/index.js; rm deps/other"); !exit.Success() {
@@ -99,8 +99,8 @@ func TestShareBesideAnother(t *testing.T) {
 	}
 }
 
-// TestShareInTheWay: a share is not shown where a link leads elsewhere, or where there
-// is something else.
+// TestShareInTheWay: a share is not mounted if its place is a link to elsewhere or is
+// taken.
 func TestShareInTheWay(t *testing.T) {
 	for _, way := range []string{"ln -s $HOME/notes deps", "ln -s .git deps", "echo mine >deps"} {
 		b := sharing(t)
@@ -116,7 +116,7 @@ func TestShareInTheWay(t *testing.T) {
 	}
 }
 
-// TestTryShare: whether it works is found out by doing it.
+// TestTryShare: a trial shows whether sharing works.
 func TestTryShare(t *testing.T) {
 	b := sharing(t)
 	r, err := probed()
@@ -145,7 +145,7 @@ func TestTryShare(t *testing.T) {
 	}
 }
 
-// TestForeign: an ordinary user cannot write over what has another owner.
+// TestForeign: an ordinary user cannot overlay files of another owner.
 func TestForeign(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root maps every owner")
@@ -159,7 +159,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestShareAfterKill: nothing of a command that was killed stands in the way.
+// TestShareAfterKill: a killed command leaves nothing that blocks the next.
 func TestShareAfterKill(t *testing.T) {
 	b := sharing(t)
 	g := b.group()

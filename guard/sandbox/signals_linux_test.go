@@ -7,9 +7,9 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// TestSignalsAtTheStart sends the first process what would end an ordinary one,
-// from the first moment on that a command can: while the program that has just
-// started it still blocks signals. The kernel must drop them then, too.
+// TestSignalsAtTheStart sends the first process signals that end an ordinary one,
+// as early as a command can: while the program that started it still blocks
+// signals. The kernel must drop them then, too.
 func TestSignalsAtTheStart(t *testing.T) {
 	b := newBox(t, "")
 	const script = `i=0; while [ $i -lt 500 ]; do kill -%d 1; i=$((i+1)); done; echo still here`

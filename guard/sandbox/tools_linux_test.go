@@ -59,8 +59,7 @@ func TestToolchains(t *testing.T) {
 	}
 }
 
-// TestBubblewrap starts the sandbox that clients bring along, where it is
-// installed.
+// TestBubblewrap starts bwrap, the sandbox of some clients, if it is installed.
 func TestBubblewrap(t *testing.T) {
 	if _, err := exec.LookPath("bwrap"); err != nil {
 		t.Skip("bwrap is not installed")
@@ -73,13 +72,13 @@ func TestBubblewrap(t *testing.T) {
 		why, flags string
 		root, user bool // does it start for them
 	}{
-		// A cgroup namespace is among all of them, and there is none to be had.
+		// These include a cgroup namespace, which cannot be made.
 		{"all of its own", "--unshare-all", false, false},
 		{"all but a cgroup namespace", all + " --proc /proc", false, true},
 		{"with the /proc that there is", all, true, true},
 		{"a user namespace alone", "--unshare-user", true, true},
-		// The uid of root writes what /proc/sys leads to without any
-		// capability: a /proc without our masks is refused by the kernel.
+		// Root can write through /proc/sys without any capability, so the kernel
+		// refuses a /proc without our masks.
 		{"another /proc", "--unshare-user --unshare-pid --proc /proc", false, true},
 		{"without a user namespace of its own root has no right to any", "--unshare-pid", false, true},
 	} {
@@ -103,8 +102,8 @@ func TestBubblewrap(t *testing.T) {
 	}
 }
 
-// BenchmarkStart compares what a command costs without a sandbox and in one,
-// by turns, with two floors: this program started and ended at once, and the
+// BenchmarkStart compares by turns the cost of a command without a sandbox and in
+// one. There are two lower bounds: this program started and ended at once, and the
 // same as the first process of new namespaces. Medians in µs.
 func BenchmarkStart(b *testing.B) {
 	dir := b.TempDir()
@@ -176,7 +175,7 @@ func BenchmarkStart(b *testing.B) {
 		median[r.name] = float64(r.took[len(r.took)/2].Microseconds())
 		b.ReportMetric(median[r.name], "µs/"+r.name)
 	}
-	b.ReportMetric(0, "ns/op") // a round of all of them says nothing
+	b.ReportMetric(0, "ns/op") // the time of a whole round means nothing
 	figures.Put(b, figures.Figure{What: "what the sandbox adds to a command", Unit: "ms", Most: 5,
 		Value: (median["open"] - median["none"]) / 1000},
 		figures.Figure{What: "a command in the sandbox", Value: median["open"] / 1000, Unit: "ms",

@@ -13,8 +13,8 @@ const (
 		"}\n}\n"
 )
 
-// What a check's script sources, imports, includes or calls is code as long as
-// it does not decide what is tested or how it is judged.
+// A file that a check's script sources, imports, includes or calls is code, unless
+// it decides what is tested or how it is judged.
 func TestCodeBehindChecks(t *testing.T) {
 	runner := ". ./lib.sh\n[ \"$(greet Bob)\" = 'hello Bob' ] || { echo wrong; exit 1; }\n"
 	counting := "failed=0\n. ./lib.sh\ngreet Bob > out.txt\ngrep -q hello out.txt || failed=1\nexit $failed\n"
@@ -250,7 +250,7 @@ func TestCheatsBehindChecks(t *testing.T) {
 	}...))
 }
 
-// What cannot be followed is said, not guessed.
+// A script that cannot be followed is noted, not guessed.
 func TestWrappersThatCannotBeFollowed(t *testing.T) {
 	rep := Judge(Input{Commands: []string{"sh all.sh"}, Files: []File{file("steps/one.sh", "grep -q a b\n", "true\n")},
 		Lookup: func(p string) ([]byte, bool) {

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestHostileSizes gives Judge what would exhaust a stack, or memory, if depth and
-// size had no bound. It must come back, and a file that hides its tests behind
-// its size must not pass.
+// TestHostileSizes gives Judge input that would exhaust stack or memory without
+// limits for depth and size. Judge must return, and a file must not pass because
+// its size hides its tests.
 func TestHostileSizes(t *testing.T) {
 	const n = 300_000
 	for _, tt := range []struct {
@@ -41,7 +41,7 @@ func TestHostileSizes(t *testing.T) {
 	}
 }
 
-// TestManyConditions: what stands under conditions is counted as it is walked.
+// TestManyConditions: conditions are counted in one walk over the file.
 func TestManyConditions(t *testing.T) {
 	var before strings.Builder
 	before.WriteString("test('adds', () => {\n")

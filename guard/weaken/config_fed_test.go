@@ -2,7 +2,7 @@ package weaken
 
 import "testing"
 
-// A script of a check is guarded by whatever way the check comes to it.
+// A check's script is guarded however the check starts it.
 func TestFedScripts(t *testing.T) {
 	const before, after = "grep -q 5 out.txt\n", "true\n"
 	var rows []row

@@ -21,9 +21,8 @@ func fuzzCommands() []string {
 		"go test ./...", "cargo test", "vitest", "python -m mypy"}
 }
 
-// FuzzJudge gives both sides of a file anything. Judge must come back, must say
-// the same twice, and must find nothing in a change that is none and in one that
-// only adds a comment of the language.
+// FuzzJudge gives both sides of a file any contents. Judge must return, must answer
+// the same twice, and must find nothing without a change.
 func FuzzJudge(f *testing.F) {
 	for i, seed := range []string{goTwo, pyTwo, "collect_ignore = []", jsTwo, rsTwo, rsInner, javaTwo,
 		"describe do\nend", "TEST(a, b) {}", "set -e\ntrue",
@@ -50,7 +49,7 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// FuzzMove moves a test file with all it holds: the tests must be found again.
+// FuzzMove moves a test file unchanged: its tests must be found again.
 func FuzzMove(f *testing.F) {
 	for i, seed := range []string{goTwo, goTable, pyTwo, pyUnit, jsTwo, jsEach, rsInner, javaTwo} {
 		f.Add(uint8(i), []byte(seed))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Each way to have a test removed or not run, by one change of one text, is found.
+// Every way to remove a test or keep it from running, by one edit, is found.
 func TestNotRunAnyMore(t *testing.T) {
 	java := "import org.junit.jupiter.api.Test;\nclass ATest extends Base {\n    @BeforeEach\n" +
 		"    void setUp() { x = 1; }\n    @Test\n    void adds() {\n        assertEquals(2, f());\n    }\n" +
@@ -252,7 +252,7 @@ func TestEqualToEverything(t *testing.T) {
 	}
 }
 
-// What looks like it and leaves nothing out is not found.
+// A similar change that leaves no test out is not found.
 func TestStillRun(t *testing.T) {
 	gos := "package a\n\nfunc TestA(t *testing.T) {\n\tgot, err := f()\n\tif got != 1 {\n\t\tt.Fatal(got)\n\t}\n}\n"
 	py := "class TestCalc(Base):\n    def test_add(self):\n        assert add(1, 2) == 3\n"

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestConstantConditions: a condition that always holds in front of a return is
-// a return, in every language.
+// TestConstantConditions: a return under an always true condition counts as a
+// return, in every language.
 func TestConstantConditions(t *testing.T) {
 	jv, rs := "src/test/java/calc/CalcTest.java", "src/lib.rs"
 	var rows []row
@@ -262,8 +262,8 @@ func TestHoles(t *testing.T) {
 	})
 }
 
-// TestOnlyNoted: what is for a person to look at, and what the old tests are to
-// decide about.
+// TestOnlyNoted: some changes are only noted for the user, some are left to the old
+// tests.
 func TestOnlyNoted(t *testing.T) {
 	code := "package calc\n\nfunc Add(a, b int) int { return a + b }\n\nfunc Div(a, b int) (int, error) {\n" +
 		"\tif b == 0 {\n\t\treturn 0, errZero\n\t}\n\treturn a / b, nil\n}\n"

@@ -2,7 +2,7 @@ package weaken
 
 import "testing"
 
-// Settings that run as much as before are nobody's business.
+// Settings that run as many tests as before are allowed.
 func TestSettingsThatRunAsMuch(t *testing.T) {
 	pkg := func(scripts string) string { return `{"scripts": {` + scripts + `}}` }
 	tox := "[tox]\nenvlist = py37,py38\n\n[testenv]\ndeps = pytest\ncommands = pytest tests\n"
@@ -70,7 +70,7 @@ func TestSettingsThatRunAsMuch(t *testing.T) {
 	})
 }
 
-// A test that is left out on other systems alone is for the old tests to judge.
+// A test that is only skipped on other systems is left to the old tests.
 func TestSkippedElsewhere(t *testing.T) {
 	mark := func(condition string) File {
 		return file("tests/test_calc.py", pyTwo, replace(pyTwo, "def test_div",

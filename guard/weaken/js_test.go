@@ -156,8 +156,8 @@ func TestJSHonest(t *testing.T) {
 	})
 }
 
-// TestJSUnderConditions: a condition that only has another form, or is about another system, is none that a test
-// did not have; what a test reads is no test; and a require asserts nothing.
+// TestJSUnderConditions: a condition that only has another form, or concerns another system, is not a new
+// condition. A file that a test reads is not a test. A require is not an assertion.
 func TestJSUnderConditions(t *testing.T) {
 	body := "async () => {\n  expect(await load('a')).toBe('x');\n  expect(await load('b')).toBe('y');\n}"
 	plain := "test('loads', " + body + ");\n"

@@ -2,7 +2,7 @@ package weaken
 
 import "testing"
 
-// An assertion of literals says nothing, with a message as without.
+// An assertion of literals proves nothing, with or without a message.
 func TestLiteralsAssertNothing(t *testing.T) {
 	py := "import unittest\n\n\ndef test_add():\n    assert add(1, 2) == 3\n    assert add(-1, 1) == 0\n\n\n" +
 		"class T(unittest.TestCase):\n    def test_sub(self):\n        self.assertEqual(sub(3, 1), 2)\n" +

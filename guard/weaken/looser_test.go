@@ -2,7 +2,7 @@ package weaken
 
 import "testing"
 
-// Settings that check as much or more are nobody's business; looser ones are found.
+// Settings that check as much or more are allowed; looser ones are found.
 func TestSettingsThatAreLooser(t *testing.T) {
 	ini := func(why, before, after string, want ...Rule) row {
 		return row{why: why, commands: []string{"pytest"}, path: "setup.cfg", before: "[tool:pytest]\n" + before + "\n",
@@ -107,7 +107,7 @@ func TestSettingsThatAreLooser(t *testing.T) {
 	})
 }
 
-// A test that is written anew, or bears its title elsewhere, is no removed one.
+// A test that is rewritten, or whose title appears elsewhere, is not removed.
 func TestWrittenAnew(t *testing.T) {
 	usage := "describe('usage', () => {\n  it('shows the version when it is asked for', () => {\n" +
 		"    run(['--version']).should.equal('1');\n  });\n  it('adds', () => {\n    add(1).should.equal(2);\n  });\n});\n"
@@ -136,8 +136,8 @@ func TestWrittenAnew(t *testing.T) {
 	})
 }
 
-// A removed test whose calls live on in new ones is for the old tests to judge, when code
-// was changed as well and the tests assert as much.
+// If new tests make a removed test's calls and assert as much, and code was changed as
+// well, the old tests decide.
 func TestRewrittenTestsAreOpen(t *testing.T) {
 	rest := "def test_b():\n    assert b() == 1\n"
 	before := "def test_pair():\n    assert parse('a,b', 7) == load('[1, 2]', 9) == {'k': 'v', 'w': 'z'}\n\n" + rest

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// weakening is a way to make a test weaker by text alone, without the readers
-// that are measured by it.
+// weakening makes a test weaker by editing text, without the parsers that it
+// measures.
 type weakening struct {
 	lang, kind string
 	sites      func(src string) []string
@@ -74,7 +74,7 @@ func dropLine(pattern string) func(string) []string {
 	}
 }
 
-// dropBlock removes three lines: a condition, a failure and the bracket.
+// dropBlock removes three lines: a condition, a failure and the closing brace.
 func dropBlock(first, second string) func(string) []string {
 	one, two := regexp.MustCompile(first), regexp.MustCompile(second)
 	return func(src string) []string {
@@ -106,7 +106,7 @@ func insertAfter(pattern, text string) func(string) []string { return insert(pat
 
 func insertBefore(pattern, text string) func(string) []string { return insert(pattern, text, 0) }
 
-// insert puts text beside a line, as far to the right as the line.
+// insert puts text before or after a line, with the line's indentation.
 func insert(pattern, text string, at int) func(string) []string {
 	re := regexp.MustCompile(pattern)
 	return func(src string) []string {
@@ -120,8 +120,7 @@ func insert(pattern, text string, at int) func(string) []string {
 	}
 }
 
-// insertAfterNext puts text behind the line of the second pattern that follows
-// one of the first.
+// insertAfterNext puts text after two adjacent lines that match the two patterns.
 func insertAfterNext(first, second, text string) func(string) []string {
 	one, two := regexp.MustCompile(first), regexp.MustCompile(second)
 	return func(src string) []string {
@@ -148,8 +147,8 @@ func replaceIn(pattern, with string) func(string) []string {
 	}
 }
 
-// dropFrom removes from a line to the next one with the same indentation that
-// the second pattern matches behind it.
+// dropFrom removes from a line to the next one with its indentation and the second
+// pattern behind it.
 func dropFrom(first, last string) func(string) []string {
 	one, two := regexp.MustCompile(first), regexp.MustCompile(last)
 	return func(src string) []string {
@@ -168,7 +167,7 @@ func dropFrom(first, last string) func(string) []string {
 	}
 }
 
-// dropIndented removes a line and all below it that are further to the right.
+// dropIndented removes a line and the more indented ones below it.
 func dropIndented(pattern string) func(string) []string {
 	re := regexp.MustCompile(pattern)
 	return func(src string) []string {

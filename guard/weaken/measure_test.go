@@ -16,11 +16,11 @@ import (
 	"testing"
 )
 
-// TestMeasure weighs the guard on the history of real repositories, whose git
-// folders are the arguments: `just measure-guard REPO...`. It reports how many of a
-// random sample of commits that touch tests and code it rejects, and how many
-// weakenings that a script made of the newest test files it finds. It fails
-// on nothing: what a share means is for a person who read the flagged commits.
+// TestMeasure measures the guard on the history of real repositories, whose git
+// folders are the arguments: `just measure-guard REPO...`. It reports how many it
+// rejects of a random sample of commits that touch tests and code, and how many
+// scripted weakenings of the newest test files it finds. It never fails, because a
+// rate means something only to a person who has read the flagged commits.
 func TestMeasure(t *testing.T) {
 	if flag.NArg() == 0 {
 		t.Skip("measures repositories given as arguments: just measure-guard REPO...")
@@ -57,7 +57,7 @@ func (r rate) String() string {
 		100*float64(r.hits)/float64(max(1, r.tries)), r.noted)
 }
 
-// honestOnly leaves the made weakenings out.
+// honestOnly leaves out the scripted weakenings.
 var honestOnly = flag.Bool("honest", false, "measure honest commits alone")
 
 func score(rates map[string]*rate, rep Report, keys ...string) {
@@ -75,8 +75,8 @@ func score(rates map[string]*rate, rep Report, keys ...string) {
 	}
 }
 
-// sampled is how many commits, and how many sites of each kind of weakening, are
-// taken of one repository.
+// These limit the commits, and the sites of each kind of weakening, that are
+// sampled from one repository.
 const (
 	sampledCommits = 60
 	sampledSites   = 12
@@ -256,7 +256,7 @@ func (r *history) blob(commit, path string) []byte {
 	return data[:size]
 }
 
-// commands is what a project of this kind has for checks.
+// commands are the usual checks of a project of this kind.
 func (r *history) commands(commit string) []string {
 	var out []string
 	for _, c := range [][2]string{{"go.mod", "go test ./..."}, {"Cargo.toml", "cargo test"}, {"package.json", "npm test"},
@@ -269,8 +269,8 @@ func (r *history) commands(commit string) []string {
 	return out
 }
 
-// editLines gives each text that f makes of one line; f returns false where
-// there is nothing to do.
+// editLines returns each text that f makes at one line. f returns false if it does
+// not apply.
 func editLines(src string, f func(lines []string, i int) ([]string, bool)) []string {
 	var out []string
 	lines := strings.Split(src, "\n")

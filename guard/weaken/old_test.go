@@ -131,8 +131,8 @@ func TestJudgeOldTests(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-// TestOldTestsWithGo plays the whole rule with the real go tool: an agent that
-// breaks the code and bends the test to fit, and one that renames honestly.
+// TestOldTestsWithGo applies the whole rule with the real go tool. One agent breaks
+// the code and bends the test to fit, another one renames honestly.
 func TestOldTestsWithGo(t *testing.T) {
 	goTool, err := exec.LookPath("go")
 	if err != nil {

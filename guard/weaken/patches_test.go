@@ -69,7 +69,7 @@ func TestPatchesAssertions(t *testing.T) {
 	}
 }
 
-// TestDisarms: code that turns assertions off, or takes their place, in each language.
+// TestDisarms: code that turns assertions off or replaces them, in each language.
 func TestDisarms(t *testing.T) {
 	for _, c := range []struct {
 		why, path, code string

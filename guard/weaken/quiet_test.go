@@ -2,7 +2,7 @@ package weaken
 
 import "testing"
 
-// TestQuietHoles: ways to keep assertions from failing that leave them where they can be counted.
+// TestQuietHoles: ways to keep assertions from failing without changing their number.
 func TestQuietHoles(t *testing.T) {
 	py := "import calc\n\n\ndef test_add():\n    assert calc.add(1, 2) == 3\n    assert calc.add(0, 0) == 0\n"
 	quiet := "def quiet(f):\n    def run(*a):\n        try:\n            f(*a)\n        except Exception:\n" +
@@ -79,8 +79,8 @@ func TestQuietHoles(t *testing.T) {
 	check(t, rows)
 }
 
-// TestLintersThatAreRaised: another version of a linter brings rules, and some are switched off with
-// it. Without one, a rule that is switched off makes the check weaker.
+// TestLintersThatAreRaised: a new version of a linter brings new rules, and some may be disabled
+// with it. Without a new version a disabled rule weakens the check.
 func TestLintersThatAreRaised(t *testing.T) {
 	pkg := func(xo, rules string) string {
 		return `{"scripts": {"test": "xo && ava"}, "devDependencies": {

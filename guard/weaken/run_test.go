@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestParseRun reads recorded output of the real runners: in each, one test
-// passes, one fails, one lacks a name of the tested code, one is skipped, and
-// one file or package cannot be loaded at all, as far as the form tells.
+// TestParseRun reads recorded output of the real runners. In each, one test passes,
+// one fails, one lacks a name of the tested code and one is skipped. One file or
+// package cannot be loaded, if the format shows it.
 func TestParseRun(t *testing.T) {
 	for _, tt := range []struct {
 		file     string
@@ -97,8 +97,8 @@ func TestParseRun(t *testing.T) {
 	}
 }
 
-// TestParseScripts: a program of assertions, or a runner that is not read by name, says that
-// something failed; what cannot be built or found says nothing.
+// TestParseScripts: the failure of an assertion program, or of a runner without its own
+// parser, is recognised. A failed build or a missing program is no failed test.
 func TestParseScripts(t *testing.T) {
 	for _, tt := range []struct {
 		why, out string
@@ -123,7 +123,7 @@ func TestParseScripts(t *testing.T) {
 	}
 }
 
-// stripForTest removes colours, which callers of ParseRun do before.
+// stripForTest removes colours, as callers of ParseRun do.
 func stripForTest(b []byte) []byte {
 	var out []byte
 	for i := 0; i < len(b); i++ {
@@ -137,8 +137,8 @@ func stripForTest(b []byte) []byte {
 	return out
 }
 
-// TestParseJavaReports has the lines by which Surefire and Gradle name a
-// failure; the rest of their output says nothing about single tests.
+// TestParseJavaReports has the lines with which Surefire and Gradle name a failure.
+// The rest of their output does not concern single tests.
 func TestParseJavaReports(t *testing.T) {
 	for _, tt := range []struct {
 		why, out string

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// row is a change of one file, or of several, and what Judge must say about
-// it: the rules that it finds, without repetitions, or none.
+// row is a change of one or several files, and the rules that Judge must find in
+// it, without repetitions, or none.
 type row struct {
 	why           string
 	path          string
@@ -21,7 +21,7 @@ type row struct {
 	want          []Rule
 }
 
-// edit is a row in which one text of a file gives way to another, wherever it stands.
+// edit is a row that replaces every occurrence of one text in a file by another.
 func edit(why, path, before, old, new string, want ...Rule) row {
 	return row{why: why, path: path, before: before, after: replace(before, old, new), want: want}
 }

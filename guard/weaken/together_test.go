@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// TestMeasureTogether weighs both halves of the guard on repositories whose tests run here:
-// `just measure-together REPO...`. Weakenings that comparing does not find are put to the
-// old tests: code is broken at random places until a test that was weakened fails as it
-// was, and the run of the old tests has to reject that. A weakening whose test none of the
-// broken versions makes fail is counted apart, because nothing can be said about it.
+// TestMeasureTogether measures both halves of the guard on repositories whose tests run
+// here: `just measure-together REPO...`. The old tests judge the weakenings that a
+// comparison misses: code is broken at random places until a weakened test fails in its old
+// form, and the run of the old tests must reject that. A weakening whose test never fails
+// is counted apart, because nothing can be said about it.
 //
-// It runs what is in the repositories, with the rights of who starts it.
+// It runs code of the repositories, with the rights of the present user.
 func TestMeasureTogether(t *testing.T) {
 	if flag.NArg() == 0 {
 		t.Skip("runs the tests of repositories given as arguments: just measure-together REPO...")
@@ -39,8 +39,8 @@ func TestMeasureTogether(t *testing.T) {
 	t.Logf("all: %s", all)
 }
 
-// together counts weakenings: found by comparing, by the old tests alone, by neither, and
-// those of which nothing can be said.
+// together counts weakenings: found by comparison, only by the old tests, by neither, and
+// the undecided ones.
 type together struct{ static, old, missed, open int }
 
 func (a *together) add(b together) {
@@ -132,7 +132,7 @@ func measureTogether(t *testing.T, r *history) (sum together) {
 			continue
 		}
 		for i, rep := range rest {
-			for _, o := range rep.Old { // does a weakened test fail as it was?
+			for _, o := range rep.Old { // does the old form of a weakened test fail?
 				for _, f := range red.Failures() {
 					decided[i] = decided[i] || o.Fate != Kept && sameUnit(f.Unit, o.Path) && sameTest(f.Name, o)
 				}
@@ -154,7 +154,7 @@ func measureTogether(t *testing.T, r *history) (sum together) {
 	return sum
 }
 
-// argument is what a runner takes to run the tests of one file.
+// argument makes a runner run the tests of one file.
 func argument(lang, file string) string {
 	switch lang {
 	case "go":
@@ -205,7 +205,7 @@ func runHere(t *testing.T, tree string, command []string) RunReport {
 	return ParseRun(out, cmd.ProcessState.ExitCode())
 }
 
-// swaps are small faults: a comparison turned around, another number, a value of truth.
+// swaps are small faults: an inverted comparison, another number, another truth value.
 var swaps = [][2]string{{" == ", " != "}, {" === ", " !== "}, {" != ", " == "}, {" < ", " >= "}, {" > ", " <= "},
 	{" + ", " - "},
 	{" - ", " + "}, {" && ", " || "}, {" and ", " or "}, {"true", "false"}, {"false", "true"}, {"True", "False"},
@@ -213,8 +213,8 @@ var swaps = [][2]string{{" == ", " != "}, {" === ", " !== "}, {" != ", " == "}, 
 	{" not ", " "}, {" is None", " is not None"}, {"(1", "(2"}, {" 0", " 1"}, {" 1", " 2"}, {"!", ""},
 	{"return ", "return !"}}
 
-// breakCode puts one fault into the code, runs the tests and takes it back. ok is false
-// when they are green, or do not even run.
+// breakCode puts one fault into the code, runs the tests and undoes it. ok is false
+// when they pass or do not run.
 func breakCode(t *testing.T, r *history, tree string, code, command []string) (run RunReport, ok bool) {
 	t.Helper()
 	for range 200 {

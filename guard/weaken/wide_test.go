@@ -2,8 +2,8 @@ package weaken
 
 import "testing"
 
-// A command that runs as much as before under another name, with other settings or at
-// another place is nobody's business; one that runs less is found.
+// A command that runs as much as before is allowed under another name, with other
+// settings or at another place. One that runs less is found.
 func TestCommandsThatRunAsMuch(t *testing.T) {
 	pkg := func(scripts, rest string) string { return `{"scripts": {` + scripts + `}` + rest + `}` }
 	type rows = []row
@@ -90,7 +90,7 @@ func TestCommandsThatRunAsMuch(t *testing.T) {
 	})
 }
 
-// A project's own assertion may be given literals alone; those of a library cannot fail then.
+// A project's own assertion may get only literals. A library's cannot fail with those.
 func TestOwnAssertionsOfLiterals(t *testing.T) {
 	java := `class ATest extends Base {
     @Test

@@ -5,9 +5,8 @@ import (
 	"git-ralph/loop/session"
 )
 
-// acpDialects are clients with a driver of their own, driven by the protocol that
-// any client may speak. Their settings are the user's, so that they have no row
-// about those of a repository.
+// acpDialects are clients that have their own driver, here driven by the common ACP
+// protocol. They use the user's settings, so there is no row for a repository's.
 func acpDialects() []dialect {
 	g, _ := ACPDialectOf("gemini-cli")
 	o, _ := ACPDialectOf("OpenCode")

@@ -25,8 +25,8 @@ import (
 	"git-ralph/loop/session"
 )
 
-// What every driver promises, tried with the real client against a scripted
-// model. A run needs the client's binary and nothing else: no key, no network.
+// The promises of every driver are tested with the real client against a scripted
+// model. A run needs the client's binary, but no key and no network.
 
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "git-ralph" {
@@ -70,7 +70,7 @@ type trial struct {
 	test func(*testing.T)
 }
 
-// trials are those that a client is always tried in, and those of which a sample may do.
+// trials are the tests that a client always gets, and those of which a sample is enough.
 func (d dialect) trials() (must, may []trial) {
 	for _, p := range promises {
 		c := trial{p.name, func(t *testing.T) { p.test(d, t) }}
@@ -100,7 +100,7 @@ type run struct {
 	req        session.Request
 	transcript bytes.Buffer
 
-	connected atomic.Bool // a client has shaken hands with the server of our tools
+	connected atomic.Bool // a client is connected to the server of our tools
 
 	mu     sync.Mutex
 	events []session.AgentEvent

@@ -12,13 +12,13 @@ import (
 	"git-ralph/loop/session"
 )
 
-// effort is told to the model. Each client has words of its own for it; a client
-// without such a choice works as if nothing was said.
+// effort reaches the model, in each client's own words. A client without such a
+// setting works as usual.
 func (d dialect) effort(t *testing.T) {
 	r := d.setUp(t, func(string) fakemodel.Script { return fakemodel.Script{{Text: "All done."}} })
 	r.req.Effort = "high"
 	if d.Driver == "claude" {
-		r.req.Model = "claude-opus-4-5" // a model that has levels
+		r.req.Model = "claude-opus-4-5" // a model with effort levels
 	}
 	r.want(t, r.play(t, t.Context(), nil), session.Completed, "")
 	levels, ok := Efforts(d.Driver)
@@ -34,9 +34,9 @@ func (d dialect) effort(t *testing.T) {
 	}
 }
 
-// brokenHooks: Gemini CLI is given settings, after ours were written, with which it
-// asks no hook, another one, or lets a call run whose hook fails. The first call ends
-// the run although the guard would allow it.
+// brokenHooks replaces the settings that we wrote for Gemini CLI. With the new ones
+// it asks no hook, asks another one, or ignores a failing hook. The first call ends
+// the run although the guard allows it.
 func (d dialect) brokenHooks(t *testing.T) {
 	const rewrite = `const fs = require("node:fs"), file = process.env.GEMINI_CLI_HOME + "/.gemini/settings.json"
 const s = JSON.parse(fs.readFileSync(file, "utf8"))
@@ -73,7 +73,7 @@ import("CLIENT")
 	}
 }
 
-// toolless: a client whose server of our tools does not start says nothing of it.
+// toolless: a client does not report that the server of our tools failed to start.
 func (d dialect) toolless(t *testing.T) {
 	r := d.setUp(t, func(string) fakemodel.Script { return fakemodel.Script{{Text: "All done."}} })
 	self := filepath.Join(r.root, "run", "bin", "broken")
@@ -85,9 +85,9 @@ func (d dialect) toolless(t *testing.T) {
 	r.want(t, r.play(t, t.Context(), nil), session.ProtocolError, "our tools did not reach the client")
 }
 
-// hugeHandoff: a handoff that is longer than the longest line that is read comes in by
-// our own tool, inside the client's protocol. The client is told so, the model works
-// on, and nothing of that size reaches the loop.
+// hugeHandoff: our own tool gets a handoff longer than the longest readable line,
+// inside the client's protocol. The client is told so, the model continues, and
+// nothing of that size reaches the loop.
 func (d dialect) hugeHandoff(t *testing.T) {
 	r := d.setUp(t, func(string) fakemodel.Script {
 		return fakemodel.Script{

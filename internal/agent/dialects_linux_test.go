@@ -14,7 +14,7 @@ import (
 	"git-ralph/loop/session"
 )
 
-// dialect is what differs between clients where the promises are tried.
+// dialect is the difference between clients in the conformance tests.
 type dialect struct {
 	Dialect
 	variable string // names the client's binary
@@ -22,18 +22,18 @@ type dialect struct {
 	// hostile are files of a repository that would configure the client; each
 	// makes the file LEAKED, or says LEAKED to the model.
 	hostile map[string]string
-	// refused are files that keep the client from being started at all.
+	// refused are files because of which the client is not started at all.
 	refused map[string]string
-	// late says that the client counts tokens at the end of a prompt only.
+	// late says that the client only reports tokens at the end of a prompt.
 	late bool
 	// failures are answers of the provider, and what they mean.
 	failures []failure
-	// argv is the command line of a client that is driven by a protocol of many; nil
-	// for a client with a driver of its own.
+	// argv is the command line of a client that is driven by a common protocol; nil
+	// for a client with its own driver.
 	argv func(binary string) []string
 }
 
-// name is the driver, and the client where a driver has several.
+// name is the driver, with the client if the driver has several.
 func (d dialect) name() string {
 	if d.argv == nil {
 		return d.Driver
@@ -54,14 +54,14 @@ type failure struct {
 	step    fakemodel.Step
 	outcome session.OutcomeKind
 	detail  string
-	until   time.Time // when the limit ends; zero = it is not said
-	env     []string  // of the client, besides the usual
+	until   time.Time // when the limit ends; zero = unknown
+	env     []string  // additional, for the client
 }
 
 var (
 	never        time.Time
 	inThreeHours = time.Now().Add(3 * time.Hour)
-	// inAQuarter stands for the time of the answer and the 900 seconds that it says.
+	// inAQuarter stands for 900 seconds after the answer, as it says.
 	inAQuarter = time.Unix(900, 0)
 )
 

@@ -8,8 +8,8 @@ import (
 	"git-ralph/loop/session"
 )
 
-// Tokens that a client has reported are never taken back: not by figures that
-// fall, by negative ones, and not by numbers that no counter holds.
+// A client's reported tokens are never reduced, not by smaller or negative figures,
+// and not by numbers that overflow a counter.
 func TestTokensOnlyGrow(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the fake clients are shell scripts")
@@ -56,7 +56,7 @@ func TestTokensOnlyGrow(t *testing.T) {
 				case "codex":
 					p.done = `{"method":"turn/completed","params":{"turn":{"id":"t1","status":"completed"}}}`
 				case "acp":
-					least = 120 // the window's use is no use of tokens
+					least = 120 // this is the use of the window, not of tokens
 				}
 				res := playHostile(t, driver, p, "cat begin done", time.Minute, nil)
 				if res.Outcome != session.Completed || res.Usage.Total() < least || res.Usage.Input < 0 || res.Usage.Output < 0 {

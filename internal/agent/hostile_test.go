@@ -23,8 +23,8 @@ import (
 	"git-ralph/loop/session"
 )
 
-// protocol is how a client that takes one prompt a process says that it begins,
-// that it has run a command, and that its work is done.
+// protocol is what a client of one prompt a process prints when it begins, when it
+// has run a command, and when it is done.
 type protocol struct{ begin, commit, done string }
 
 var protocols = map[string]protocol{
@@ -92,7 +92,7 @@ func TestHostileClients(t *testing.T) {
 	}
 	many := fmt.Sprint(long.Number(t, 12_000_000, 50_000_000)) // bytes, where 8 MiB are read
 	rows := []struct {
-		why, script string // BEGIN, COMMIT and DONE print what the protocol has for them
+		why, script string // BEGIN, COMMIT and DONE print the protocol's lines for them
 		outcome     session.OutcomeKind
 		detail      string
 		tokens      int64 // -1 = it depends on when it was ended
@@ -132,14 +132,14 @@ func TestHostileClients(t *testing.T) {
 		{"writes what is no UTF-8", `BEGIN; printf '{"type":"x","text":"\377\376"}\n\377\n'; DONE`, session.Completed, "",
 			120},
 	}
-	// An agent that is any program says by its exit status alone that it has ended,
-	// and none of its calls is judged.
+	// An agent of the command driver reports its end only by its exit status, and
+	// none of its calls is judged.
 	command := map[string]session.OutcomeKind{"hangs after its work": session.Hang,
 		"ends without the end of its work": session.Completed,
 		"ends at once":                     session.Completed, "complains about its command line": session.Crashed,
 		"closes its output early": session.Completed, "ends in the middle of its last line": session.Completed}
-	// One limit of a driver's own passes at once: that of a handshake where the client
-	// says nothing, that of an end where it stays.
+	// One of the driver's own limits passes at once: that of the handshake if the
+	// client is silent, or that of the end if it stays.
 	hasty := func(limit time.Duration) *proc.Clock {
 		return &proc.Clock{Now: time.Now, AfterFunc: func(d time.Duration, f func()) func() bool {
 			if d == limit {
@@ -170,7 +170,7 @@ func TestHostileClients(t *testing.T) {
 					clock = hasty(map[bool]time.Duration{true: 2 * time.Minute, false: 30 * time.Second}[driver == "acp"])
 				case stays && ownLimits:
 					clock = hasty(10 * time.Second)
-				case stays: // nobody says anything any more, once the script says so
+				case stays: // after that file the script is silent
 					silent := filepath.Join(t.TempDir(), "silent")
 					script = strings.Replace(script, "exec sleep", ": >'"+silent+"'; exec sleep", 1)
 					clock = idleOnce(silent, idle)
@@ -187,7 +187,7 @@ func TestHostileClients(t *testing.T) {
 			})
 		}
 	}
-	// Each call is the proof that the hook works: the first one that ran without it ends the run.
+	// Every call proves that the hook works. The first one without it ends the run.
 	asked := func(tool string, code int) string {
 		return fmt.Sprintf(`{"type":"ralph_asked","tool_name":"%s","code":%d}`, tool, code) + "\n"
 	}
@@ -221,8 +221,8 @@ func TestHostileClients(t *testing.T) {
 			t.Errorf("%s %q", res.Outcome, res.Detail)
 		}
 	})
-	// A handoff of many MB in the client's own protocol. It is refused with what the
-	// protocol has for that, and the client, which waits for it, goes on.
+	// A handoff of many MB in the client's own protocol is refused in the protocol's
+	// own way. The client, which waits for the answer, continues.
 	for why, c := range map[string]struct{ driver, head, tail, refusal string }{
 		"claude asks its hook": {"claude", `{"type":"control_request","request_id":"huge","request":{` +
 			`"subtype":"hook_callback","callback_id":"ralph-pre-tool-use","input":{"hook_event_name":"PreToolUse",` +
@@ -256,8 +256,8 @@ func TestHostileClients(t *testing.T) {
 			}
 		})
 	}
-	// What a client says with a text of many MB is understood all the same: a call that nobody judged does not hide
-	// behind its arguments or its output, and the end of the work counts.
+	// A message with a text of many MB is still understood: an unjudged call cannot hide behind its arguments or
+	// its output, and the end of the work counts.
 	for why, c := range map[string]struct {
 		driver, head, tail string
 		outcome            session.OutcomeKind
@@ -325,8 +325,8 @@ func TestHostileClients(t *testing.T) {
 	})
 }
 
-// idleOnce is a clock on which the idle limit passes half a second after a file is there:
-// what was said before that may still have to be read.
+// idleOnce is a clock on which the idle limit passes half a second after file appears,
+// when earlier output has been read.
 func idleOnce(file string, idle time.Duration) *proc.Clock {
 	var passed atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(passed.Load())) }
@@ -397,7 +397,7 @@ func playHostile(t *testing.T, driver string, p protocol, script string, idle ti
 	req.Start = func(ctx context.Context, c proc.Command) (*proc.Process, error) {
 		c.Argv, c.Dir = []string{"/bin/sh", "-c", script}, dir
 		if !c.StdoutPipe && c.Stdin == nil {
-			c.Argv[2] = "true" // what a driver tries before the run itself
+			c.Argv[2] = "true" // the driver's probe before the run
 		}
 		return group.Start(ctx, c)
 	}

@@ -12,7 +12,7 @@ import (
 	"git-ralph/loop/session"
 )
 
-// What a client started does not go on after its end: nothing is left that
+// The processes that a client started end with it, so that nothing is left that
 // could change a file.
 func TestNothingWorksOnAfterTheEnd(t *testing.T) {
 	for driver, p := range protocols {
@@ -22,7 +22,7 @@ func TestNothingWorksOnAfterTheEnd(t *testing.T) {
 			if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			// The writer of the pipe is the process that was left; its end is the end of the file.
+			// The remaining process writes to the pipe, so the pipe's EOF shows its end.
 			held, err := os.OpenFile(fifo, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 			if err != nil {
 				t.Fatal(err)

@@ -17,14 +17,14 @@ import (
 	"git-ralph/loop/session"
 )
 
-// A promise is what a driver holds with its real client.
+// A promise is a property that a driver has with its real client.
 type promise struct {
 	name string // of the test
-	row  string // of the table in doc/drivers.md; the promises of a row stand together
+	row  string // of the table in doc/drivers.md; promises of a row are adjacent
 	// of are the drivers it is tried with; "" = all of them.
 	of   string
 	test func(dialect, *testing.T)
-	// always says that no form of the tests leaves it out for any client.
+	// always says that every form of the tests has it, for every client.
 	always bool
 	// notes are cells of the table that say something else than yes or no, by driver.
 	notes map[string]string
@@ -87,7 +87,7 @@ func among(driver, of string) bool { return of == "" || slices.Contains(strings.
 
 var updateTable = flag.Bool("update", false, "write the table of doc/drivers.md anew")
 
-// TestDriversTable: the table of what passed for which client is that of the tests.
+// TestDriversTable: the page's table of promises and clients is that of the tests.
 func TestDriversTable(t *testing.T) {
 	const begin, end = "<!-- what passed -->\n", "<!-- end -->\n"
 	page := filepath.Join("..", "..", "doc", "drivers.md")
@@ -177,7 +177,7 @@ func defined(t *testing.T, dir, test string) bool {
 	})
 }
 
-// recovers: the client asks again by itself when its connection was cut.
+// recovers: the client repeats a request by itself after a dropped connection.
 func (d dialect) recovers(t *testing.T) {
 	r := d.setUp(t, func(string) fakemodel.Script { return fakemodel.Script{{Drop: true}, {Text: "All done."}} })
 	r.want(t, r.play(t, t.Context(), nil), session.Completed, "")
@@ -186,8 +186,8 @@ func (d dialect) recovers(t *testing.T) {
 	}
 }
 
-// noLogin: a client that nobody logged in is found out before it is started. Where Claude Code keeps its login only
-// the client knows; it is asked, and says so at once.
+// noLogin: a client without a login is found before it is started. Only Claude Code itself knows where its login
+// is, so it is asked, and says so at once.
 func (d dialect) noLogin(t *testing.T) {
 	if d.Driver == "claude" {
 		r := d.setUp(t, func(string) fakemodel.Script { return fakemodel.Script{{Text: "All done."}} })

@@ -77,7 +77,7 @@ func (d dialect) wholeRun(t *testing.T) {
 	last := string(turns[len(turns)-1].Body)
 	key := "key=[] task=T-1"
 	if d.argv != nil {
-		key = "task=T-1" // which of its variables its commands get is the client's affair
+		key = "task=T-1" // the client decides which variables its commands get
 	}
 	for _, want := range []string{"THE SYSTEM ADDITION", "do the task", key, "T-9 is not the task of this iteration",
 		"recorded",
@@ -104,8 +104,8 @@ func (d dialect) furtherPrompt(t *testing.T) {
 	}
 }
 
-// lostSession: where the session to go on in is gone, a fresh one does the work,
-// and its own figures count.
+// lostSession: if the session to continue is gone, a new one does the work, and its
+// own figures count.
 func (d dialect) lostSession(t *testing.T) {
 	r := d.setUp(t, func(string) fakemodel.Script { return fakemodel.Script{{Text: "done"}} })
 	const gone = "99999999-2222-4333-8444-555555555555"
@@ -137,7 +137,7 @@ func (d dialect) readingPhase(t *testing.T) {
 	}
 }
 
-// hostileSettings: what a repository contains configures no client.
+// hostileSettings: files of a repository configure no client.
 func (d dialect) hostileSettings(t *testing.T) {
 	r := d.setUp(t, func(string) fakemodel.Script {
 		return fakemodel.Script{tools(d.Shell("git commit --allow-empty -m x")), {Text: "x"}}
@@ -150,7 +150,7 @@ func (d dialect) hostileSettings(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		// The user's own settings are of no more account.
+		// The user's own settings are ignored as well.
 		path = filepath.Join(r.root, "home", name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -176,7 +176,7 @@ func (d dialect) hostileSettings(t *testing.T) {
 	}
 }
 
-// refuses: what the client would run unasked keeps it from being started.
+// refuses: a client that would run files unasked is not started.
 func (d dialect) refuses(t *testing.T, name, text string) {
 	r := d.setUp(t, func(string) fakemodel.Script { return fakemodel.Script{{Text: "x"}} })
 	path := filepath.Join(r.dir, name)
@@ -205,14 +205,14 @@ func (d dialect) turnLimit(t *testing.T) {
 	}
 }
 
-// hang: a provider that never answers, a client that waits for it.
+// hang: the provider never answers, and the client waits for it.
 func (d dialect) hang(t *testing.T) {
 	r := d.setUp(t, func(string) fakemodel.Script { return fakemodel.Script{{NoAnswer: true, Repeat: -1}} })
 	r.req.Idle = 4 * time.Second
 	r.want(t, r.play(t, t.Context(), nil), session.Hang, "idle 4s")
 }
 
-// interrupt: the loop takes the run back while a command is running.
+// interrupt: the loop cancels the run while a command is running.
 func (d dialect) interrupt(t *testing.T) {
 	r := d.setUp(t, func(string) fakemodel.Script {
 		return fakemodel.Script{tools(d.Shell("tail -f /dev/null")), {Text: "x"}}
@@ -227,7 +227,7 @@ func (d dialect) interrupt(t *testing.T) {
 	r.want(t, res, session.Interrupted, "")
 }
 
-// killed: the client is killed, or ends by a signal of somebody else's, under a running command.
+// killed: the client is killed, or ended by somebody else's signal, while a command is running.
 func (d dialect) killed(t *testing.T, signal syscall.Signal, detail string) {
 	r := d.setUp(t, func(string) fakemodel.Script {
 		return fakemodel.Script{tools(d.Shell("tail -f /dev/null")), {Text: "x"}}
@@ -236,7 +236,7 @@ func (d dialect) killed(t *testing.T, signal syscall.Signal, detail string) {
 	var pid int
 	r.req.Start = func(ctx context.Context, c proc.Command) (*proc.Process, error) {
 		p, err := start(ctx, c)
-		if err == nil && (c.StdoutPipe || c.Stdin != nil) { // not what a driver tries before
+		if err == nil && (c.StdoutPipe || c.Stdin != nil) { // not the driver's probe
 			pid = p.Pid
 		}
 		return p, err
@@ -246,7 +246,7 @@ func (d dialect) killed(t *testing.T, signal syscall.Signal, detail string) {
 			syscall.Kill(pid, signal)
 		}
 	})
-	if d.Driver == "codex" && signal == syscall.SIGTERM { // it ends with 0, as if nothing had been left to do
+	if d.Driver == "codex" && signal == syscall.SIGTERM { // it ends with 0, as if it were done
 		r.want(t, res, session.ProtocolError, "the client ended without a result")
 		return
 	}
@@ -261,7 +261,7 @@ func (d dialect) failure(t *testing.T, f failure) {
 	begun := time.Now()
 	res := r.play(t, t.Context(), nil)
 	r.want(t, res, f.outcome, f.detail)
-	const tolerance = 5 * time.Minute // clients say some of them in words, without seconds
+	const tolerance = 5 * time.Minute // some clients give the time in words, without seconds
 	earliest, latest := f.until.Add(-tolerance), f.until.Add(tolerance)
 	switch f.until {
 	case never:

@@ -15,8 +15,8 @@ import (
 	"git-ralph/loop/session"
 )
 
-// Recorded runs mean the same without the client: a program that prints the
-// recording stands in for it.
+// Recorded runs have the same result without the client: a program prints the
+// recording instead.
 func TestRecorded(t *testing.T) {
 	if _, err := os.Stat("/bin/sh"); err != nil {
 		t.Skip("there is no /bin/sh here to print the recordings")
@@ -87,7 +87,7 @@ func TestRecorded(t *testing.T) {
 		{driver: "opencode", name: "interrupt", outcome: session.ProtocolError},
 		{driver: "opencode", name: "kill", exit: "kill -9 $$", outcome: session.Crashed, detail: "signal 9"},
 	}
-	// Gemini CLI is a program for Node; what stands in for it needs none.
+	// Gemini CLI is run by Node; its replacement is not.
 	bin := t.TempDir()
 	if err := os.WriteFile(filepath.Join(bin, "node"), []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestRecorded(t *testing.T) {
 				req.MaxTurns = 2
 			}
 			req.Start = func(ctx context.Context, c proc.Command) (*proc.Process, error) {
-				script := "true" // what a driver tries before the run itself
+				script := "true" // the driver's probe before the run
 				if c.StdoutPipe || c.Stdin != nil {
 					script = fmt.Sprintf("cd '%s'; cat stdout.jsonl 2>/dev/null; cat stderr.txt >&2 2>/dev/null; true; %s",
 						filepath.Dir(path), r.exit)

@@ -15,8 +15,8 @@ import (
 	"git-ralph/loop/session"
 )
 
-// sandboxed runs the client inside of our sandbox, allowed everything: git
-// stays as it is, and the client's own sandbox works in ours.
+// sandboxed runs the client in our sandbox with every call allowed: git stays as it
+// is, and the client's own sandbox works inside.
 func (d dialect) sandboxed(t *testing.T) {
 	r := d.setUp(t, func(string) fakemodel.Script {
 		return fakemodel.Script{tools(d.Shell("echo ok >inside; git commit --allow-empty -m x; git update-ref " +
@@ -42,7 +42,7 @@ func (d dialect) sandboxed(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.req.Start = group.Start
-	r.req.HandoffFile = "" // the folder of the run is the loop's to show
+	r.req.HandoffFile = "" // only the loop mounts the folder of the run
 	refs := r.git(t, "for-each-ref")
 	r.want(t, r.play(t, t.Context(), nil), session.Completed, "")
 	if err := group.Close(); err != nil {
@@ -66,9 +66,9 @@ func (r *run) ownSandbox(t *testing.T) {
 	}
 }
 
-// alone runs the client without our sandbox, where its own one is what is left:
-// with the system's bwrap, if there is one, and with what the client brings. The
-// folder of the run lies below the temporary folder, as it does then.
+// alone runs the client without our sandbox, so that only its own one is left: with
+// the system's bwrap, if there is one, and with the client's own program. As in
+// such a run, the run's folder is below the temporary folder.
 func (d dialect) alone(t *testing.T) {
 	for _, bwrap := range []bool{true, false} {
 		r := d.setUp(t, func(string) fakemodel.Script {
@@ -91,7 +91,7 @@ func (d dialect) alone(t *testing.T) {
 	}
 }
 
-// programsBut is a folder with what PATH has, without one program.
+// programsBut is a folder with all programs of PATH but one.
 func programsBut(t *testing.T, without string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -17,8 +17,8 @@ import (
 	"git-ralph/loop/session"
 )
 
-// The test program plays git-ralph for clients that start it: as the hook that
-// judges, and as the server of our tools. Both ask the test over loopback.
+// The test program plays git-ralph when a client starts it: as the hook that judges
+// calls, and as the server of our tools. Both ask the test over loopback.
 
 type asked struct {
 	Tool string          `json:"tool"`
@@ -30,8 +30,8 @@ type answered struct {
 	Error  string          `json:"error"`
 }
 
-// serveSelf answers the programs that the client starts, and returns the path
-// under which it starts them.
+// serveSelf answers the programs that the client starts, and returns the path of
+// their executable.
 func (r *run) serveSelf(t *testing.T) string {
 	t.Helper()
 	handle := func(w http.ResponseWriter, req *http.Request) {

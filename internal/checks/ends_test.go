@@ -2,7 +2,7 @@ package checks
 
 import "testing"
 
-// What runners say last; recorded from their real output.
+// The last lines of runners, recorded from their real output.
 func TestSaysFailed(t *testing.T) {
 	for _, tt := range []struct {
 		why, output string

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A runner of the name of a real one, which says how many tests it was told to run.
+// sayingRunner has the name of a real runner and prints the number of its tests.
 const sayingRunner = `#!/bin/sh
 n=1
 case "$*" in *nope*) n=0 ;; esac

@@ -18,7 +18,7 @@ func TestParseTests(t *testing.T) {
 	}
 }
 
-// TestParseTestsWithoutNames: the last words of a runner say that tests failed, and nothing says which.
+// TestParseTestsWithoutNames: a runner's last lines say that tests failed, without their names.
 func TestParseTestsWithoutNames(t *testing.T) {
 	for _, tt := range []struct {
 		why, output string

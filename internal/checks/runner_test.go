@@ -82,7 +82,7 @@ func TestRunTimeout(t *testing.T) {
 	r := runner(t)
 	r.FlakyReruns = 3
 	held := hold(t, r.Dir)
-	// The child ignores TERM and keeps the output open: both must not matter.
+	// The child ignores TERM and keeps the output open. Neither may matter.
 	results, err := r.Run(context.Background(), []Check{
 		{Name: "slow", Run: "(trap '' TERM; while :; do sleep 1; done) 3>held & wait", Timeout: 300 * time.Millisecond},
 		{Name: "next", Run: "true"},
@@ -103,8 +103,8 @@ func TestRunTimeout(t *testing.T) {
 	held()
 }
 
-// hold makes a FIFO called held in dir. The function that it returns comes back
-// when no process has it open for writing any more.
+// hold makes a FIFO called held in dir. The returned function returns when no
+// process has it open for writing.
 func hold(t *testing.T, dir string) func() {
 	t.Helper()
 	name := filepath.Join(dir, "held")
@@ -138,7 +138,7 @@ func TestRunLeavesNothingInTheGroup(t *testing.T) {
 	held()
 }
 
-// scope counts that it is opened and closed once a command.
+// scope logs when it is opened and closed, once a command.
 type scope struct {
 	log *[]string
 }

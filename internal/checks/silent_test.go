@@ -15,9 +15,9 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// TestSilentRunners has real runners select one test or none, with their output thrown away by a
-// script that starts them by their own path, or by a reporter without numbers. What is not installed
-// is left out; RALPH_TEST_NODE_MODULES names a folder with jest, vitest and mocha.
+// TestSilentRunners has real runners select one test or none. Their output is discarded by a script
+// that starts them by their own path, or by a reporter without numbers. Missing runners are skipped.
+// RALPH_TEST_NODE_MODULES names a folder with jest, vitest and mocha.
 func TestSilentRunners(t *testing.T) {
 	modules := os.Getenv("RALPH_TEST_NODE_MODULES")
 	const (
@@ -29,7 +29,7 @@ func TestSilentRunners(t *testing.T) {
 		rust   = "#[test]\nfn test_a() {}\n#[test]\nfn test_b() {}\n"
 	)
 	type row struct {
-		name, program string // the program that has to be there; in modules when it begins with ./
+		name, program string // the required program; below modules if it begins with ./
 		file, text    string
 		line          string // PROGRAM is its own path, NAME what selects tests
 	}
@@ -111,8 +111,8 @@ func TestSilentRunners(t *testing.T) {
 	}
 }
 
-// TestSilentSuite: a suite that says nothing of its tests is counted as one that does, and Maven and
-// Gradle by the reports that they leave.
+// TestSilentSuite: the tests of a suite without output are counted like those of one with output.
+// For Maven and Gradle the reports are read.
 func TestSilentSuite(t *testing.T) {
 	const report = "<testsuite><testcase name='a'/><testcase name='b'/><testcase name='c'><skipped/></testcase>"
 	write := func(folder string) string {

@@ -58,8 +58,8 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// TestUpsertOrder: the event names the order only when applying it without
-// would give another one.
+// TestUpsertOrder: the event only names the order if the result without it would
+// differ.
 func TestUpsertOrder(t *testing.T) {
 	old := taskList("A", "B", "C")
 	for _, tt := range []struct {
@@ -79,8 +79,8 @@ func TestUpsertOrder(t *testing.T) {
 	}
 }
 
-// TestRebase: what the loop did while a person was editing stands, unless both
-// changed the same task.
+// TestRebase: the loop's changes during a user's edit stay, unless both changed the
+// same task.
 func TestRebase(t *testing.T) {
 	base := taskList("A", "B")
 	edit := func(p plan.Plan, id plan.TaskID, f func(*plan.Task)) plan.Plan {
@@ -111,8 +111,8 @@ func TestRebase(t *testing.T) {
 	}
 }
 
-// TestFreshIDs: a task that the file gives no id is a new one, also when the id
-// that it would get was taken out of the same file.
+// TestFreshIDs: a task without an id in the file is new, even if its generated id
+// was removed from the same file.
 func TestFreshIDs(t *testing.T) {
 	old := taskList("T-001", "T-002")
 	p := taskList("T-002", "T-001")
@@ -122,8 +122,8 @@ func TestFreshIDs(t *testing.T) {
 	}
 }
 
-// TestWithoutRepeats: a checklist that grew adds what is new; tasks with ids of
-// their own are never taken for others.
+// TestWithoutRepeats: a longer checklist only adds its new items. A task with its
+// own id is never taken for another one.
 func TestWithoutRepeats(t *testing.T) {
 	old := plan.Plan{Tasks: []plan.Task{{ID: "T-001", Title: "Write it"}, {ID: "T-002", Title: "write it"}}}
 	in := plan.Plan{Tasks: []plan.Task{{ID: "T-003", Title: "write IT"},

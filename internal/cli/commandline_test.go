@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestOneCommand: a line that begins with a command is read as it is with all others
-// beside it, and flags of every command are found before and after it.
+// TestOneCommand: the model of a single command equals that command in the whole
+// model. Global flags are found before and after it.
 func TestOneCommand(t *testing.T) {
 	t.Parallel()
 	whole, err := kong.New(&Commands{}, kong.NoDefaultHelp())
@@ -46,7 +46,7 @@ func TestOneCommand(t *testing.T) {
 		if d := cmp.Diff(shape(want), shape(one.Model.Children[0])); d != "" {
 			t.Errorf("%s (-with all, +alone):\n%s", want.Name, d)
 		}
-		// A word that is missing is a mistake that is found last.
+		// A missing argument is only reported at the end.
 		if parse(one, []string{want.Name, "-v", "-C", "there"}); flags.Verbose != 1 || flags.Dir != "there" {
 			t.Errorf("%s does without the flags of every command: %+v", want.Name, *flags)
 		}
@@ -59,9 +59,9 @@ func TestOneCommand(t *testing.T) {
 	}
 }
 
-// TestHelpOfEveryCommand: -h and --help behind a command explain it and run nothing, also
-// where the command takes the options of another program; behind a word of that other
-// program, and behind --, they are that program's.
+// TestHelpOfEveryCommand: -h and --help after a command explain it and run nothing, even
+// if the command takes another program's options. After a word of that program, or after
+// --, they belong to that program.
 func TestHelpOfEveryCommand(t *testing.T) {
 	t.Parallel()
 	var app App
@@ -95,8 +95,8 @@ func help(t *testing.T, args []string) (string, int) {
 	return out.String() + errs.String(), code
 }
 
-// TestFlagInFrontOfTheCommand: what stands in front of a command is no reason to
-// call the command unknown.
+// TestFlagInFrontOfTheCommand: a flag before a command does not make the command
+// unknown.
 func TestFlagInFrontOfTheCommand(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{

@@ -18,7 +18,7 @@ func parserForTest(t *testing.T) *kong.Kong {
 	return parser
 }
 
-// TestUnderstandsWhatIsTyped: what fits in the place of the last word.
+// TestUnderstandsWhatIsTyped: the completions of the last word.
 func TestUnderstandsWhatIsTyped(t *testing.T) {
 	parser := parserForTest(t)
 	for _, x := range []struct {
@@ -70,8 +70,8 @@ func TestUnderstandsWhatIsTyped(t *testing.T) {
 	}
 }
 
-// TestEveryKindHasWords: a kind that a flag or an argument names is one that
-// candidates knows.
+// TestEveryKindHasWords: candidates knows every kind that a flag or an argument
+// names.
 func TestEveryKindHasWords(t *testing.T) {
 	known := []string{"", "files", "tasks", "iterations", "iterations or tasks", "questions", "knowledge", "specs"}
 	var walk func(n *kong.Node)
@@ -95,8 +95,8 @@ func TestEveryKindHasWords(t *testing.T) {
 	walk(parserForTest(t).Model.Node)
 }
 
-// TestEveryCommandHasExamples: at least one, of a command that exists, and each
-// is a line that the command line understands.
+// TestEveryCommandHasExamples: every command has at least one example. Each example
+// names an existing command and can be parsed.
 func TestEveryCommandHasExamples(t *testing.T) {
 	all, parser := examples(), parserForTest(t)
 	var names []string
@@ -114,7 +114,7 @@ func TestEveryCommandHasExamples(t *testing.T) {
 			if e.Why == "" || len(e.Line) > 80 {
 				t.Errorf("%q says nothing of itself, or is too long", e.Line)
 			}
-			// Of several commands in a line each has to be right, and one is the example.
+			// Every command in a line must be valid, and one of them is the example.
 			shown := false
 			for _, part := range strings.FieldsFunc(e.Line, func(r rune) bool { return strings.ContainsRune("&|()>", r) }) {
 				line, ours := strings.CutPrefix(strings.TrimSpace(part), "git ralph ")

@@ -142,7 +142,7 @@ func commandFlags(t *testing.T) map[string]map[string]bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// hook is answered before the command line is read: it is called for every tool.
+	// hook runs before the command line is parsed: every tool call starts it.
 	out := map[string]map[string]bool{"help": {}, "hook": {}}
 	for _, node := range parser.Model.Children {
 		known := map[string]bool{"help": true, "dir": true, "verbose": true}

@@ -38,8 +38,8 @@ func TestEveryRefusalHasAdvice(t *testing.T) {
 	}
 }
 
-// TestExitOf: what is outermost decides, and a hint is never taken from below
-// an error that brings its own.
+// TestExitOf: the outermost error decides. An error with its own hint never gets
+// that of an error below it.
 func TestExitOf(t *testing.T) {
 	misled := &gitstate.Refusal{Kind: gitstate.ForeignOwner, Names: []string{"/srv/a b"},
 		Err: errors.New("the repository belongs to another user")}

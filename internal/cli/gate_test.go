@@ -17,7 +17,7 @@ import (
 	"git-ralph/loop"
 )
 
-// What gh and glab print becomes checks of one kind, whatever they exit with.
+// The output of gh and glab becomes checks of one kind, whatever the exit status.
 func TestGateReadsTheClients(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("the clients are scripts here: ", err)
@@ -93,7 +93,7 @@ func TestGateReadsTheClients(t *testing.T) {
 	}
 }
 
-// What a night with pr.gate cannot work without is missed at its start.
+// A run with pr.gate reports at its start what it cannot work without.
 func TestGateNeedsItsClient(t *testing.T) {
 	for _, tt := range []struct {
 		why, script, want string
@@ -133,7 +133,7 @@ func TestHostOf(t *testing.T) {
 		"https://git.example:8443/pat/notes\n": "git.example",
 		"git@github.com:pat/notes.git":         "github.com",
 		"ssh://git@github.com/pat/notes.git":   "github.com",
-		"git@github.com-work:pat/notes.git":    "", // ssh knows what that is
+		"git@github.com-work:pat/notes.git":    "", // ssh resolves the alias
 		"ssh://git@git.example:2222/pat/notes": "",
 		"/srv/notes.git":                       "",
 		"":                                     "",

@@ -35,8 +35,7 @@ func bashEvent(command string) string {
 		`"},"cwd":"/srv/app"}`
 }
 
-// TestHookFailsClosed: a client lets a tool run when its hook ends in any other
-// way than with status 2.
+// TestHookFailsClosed: a client runs a tool unless its hook ends with status 2.
 func TestHookFailsClosed(t *testing.T) {
 	good := policyFile(t, "/srv/app")
 	broken := filepath.Join(t.TempDir(), "broken.json")
@@ -78,7 +77,7 @@ func TestHookFailsClosed(t *testing.T) {
 			t.Errorf("%s: the refusal is not said as JSON: %q", c.why, out.String())
 		}
 	}
-	// Standard input that breaks off.
+	// Standard input that ends too early.
 	var out, errs bytes.Buffer
 	in := iotest.TimeoutReader(strings.NewReader(bashEvent("git status")))
 	if exit := hook([]string{"git-ralph", "hook", "claude"}, []string{session.PolicyVar + "=" + good},
@@ -87,8 +86,8 @@ func TestHookFailsClosed(t *testing.T) {
 	}
 }
 
-// TestPolicyOfTheRunComesFirst: an agent may set a variable, and cannot write
-// the folder of the run.
+// TestPolicyOfTheRunComesFirst: an agent can set a variable but cannot write to the
+// run's folder.
 func TestPolicyOfTheRunComesFirst(t *testing.T) {
 	lax := guard.New("/elsewhere", "")
 	lax.Allow = []string{"git commit *"}
@@ -132,8 +131,8 @@ func TestChangedGitEnv(t *testing.T) {
 	}
 }
 
-// BenchmarkHook is one decision as a process, against an empty Go program
-// started by turns in the same run. The ratio is to stay within 3.
+// BenchmarkHook measures one decision as a process and compares it by turns with an
+// empty Go program. The ratio must stay within 3.
 func BenchmarkHook(b *testing.B) {
 	dir := b.TempDir()
 	empty := filepath.Join(dir, "empty.go")

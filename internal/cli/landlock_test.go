@@ -7,7 +7,7 @@ import (
 	"git-ralph/guard/sandbox"
 )
 
-// TestWaysOut: what is to be done without a sandbox fits the system.
+// TestWaysOut: the advice without a sandbox fits the system.
 func TestWaysOut(t *testing.T) {
 	for _, c := range []struct {
 		system, says, never string

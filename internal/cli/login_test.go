@@ -79,8 +79,8 @@ func TestKeepLogin(t *testing.T) {
 	}
 }
 
-// TestLogins: each client is started with its own login, that of a role too, and nothing
-// else with any.
+// TestLogins: each client, also that of a role, gets its own login, and no other process
+// gets any.
 func TestLogins(t *testing.T) {
 	a := &App{Env: []string{"PLAIN=1", "ANTHROPIC_API_KEY=a", "OPENAI_API_KEY=o", "GEMINI_API_KEY=g", "OTHER_API_KEY=x"}}
 	set := &config.Resolved{}

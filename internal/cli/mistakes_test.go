@@ -17,8 +17,7 @@ import (
 	"git-ralph/gitstate"
 )
 
-// goSpeaks are the words of a library or of the runtime, which say nothing to
-// the user of a command.
+// goSpeaks are words of a library or of the Go runtime that mean nothing to a user.
 var goSpeaks = regexp.MustCompile(`goroutine \d|panic|strconv|invalid syntax|exit status \d|\d bit int|` +
 	`fork/exec|exec: |unexpected end of JSON|%!|runtime error|<nil>|kong|reflect|lstat |stat |context canceled|` +
 	`unexpected newline|EOF|--end-of-options|did you mean one of "-h"`)
@@ -26,11 +25,10 @@ var goSpeaks = regexp.MustCompile(`goroutine \d|panic|strconv|invalid syntax|exi
 // exitCodes are those that doc/exit-codes.md explains.
 var exitCodes = map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true}
 
-// TestMistakes walks through every command with what a new user gets wrong, at
-// every place: what is refused is one fact and the next move, with an exit code
-// that is documented.
+// TestMistakes makes a new user's mistakes with every command, in every place. A
+// refusal names one fact and the next move, and its exit code is documented.
 func TestMistakes(t *testing.T) {
-	t.Chdir(".") // -C moves the process; the next test is where it was
+	t.Chdir(".") // -C changes the process's folder; this restores it for the next test
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	empty := repo.Empty(t)
@@ -95,7 +93,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestServeAddress: an address where nothing can listen is refused with one that can.
+// TestServeAddress: the refusal of an unusable address names a usable one.
 func TestServeAddress(t *testing.T) {
 	t.Chdir(".")
 	home := t.TempDir()
@@ -115,8 +113,7 @@ func TestServeAddress(t *testing.T) {
 	}
 }
 
-// stays are commands that go on, or do their whole work, when they are given
-// nothing.
+// stays are commands that keep running, or do all their work, without arguments.
 var stays = map[string]bool{"demo": true, "watch": true, "serve": true}
 
 // commandNames are the commands that help lists.
@@ -133,8 +130,8 @@ func commandNames(t *testing.T) (names []string) {
 	return names
 }
 
-// checkRefusal holds a refusal to what a person needs of it; what succeeded is
-// none.
+// checkRefusal checks that a user can understand a refusal. A success must not look
+// like one.
 func checkRefusal(t *testing.T, what string, code int, out, errs string) {
 	t.Helper()
 	if code == 0 {

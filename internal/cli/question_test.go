@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestShown: a file that somebody else wrote does nothing to the terminal and
-// cannot pass for what the program says.
+// TestShown: another user's file cannot control the terminal or look like the
+// program's own output.
 func TestShown(t *testing.T) {
 	for _, c := range []struct{ why, text, want string }{
 		{"plain", "a = 1\n", "  | a = 1\n"},

@@ -69,7 +69,7 @@ func schemaOf(t *testing.T, of any) *jsonschema.Schema {
 	return s
 }
 
-// open changes what the library takes for granted and we promise otherwise.
+// open changes the library's defaults where we promise something else.
 func open(s *jsonschema.Schema) {
 	if s == nil {
 		return
@@ -109,8 +109,8 @@ func jsonWords(t *testing.T) map[string]map[string]string {
 	return words
 }
 
-// TestSchemasAreCurrent holds doc/json.md and doc/schema to what the commands
-// print, and each top key to a sentence that says what it is.
+// TestSchemasAreCurrent compares doc/json.md and doc/schema with the output of the
+// commands. Every top key needs a sentence that explains it.
 func TestSchemasAreCurrent(t *testing.T) {
 	words := jsonWords(t)
 	files := map[string]string{}

@@ -7,7 +7,7 @@ import (
 )
 
 // TestNullIsNoTerminal: nobody reads a pager there, and nobody answers. Standard
-// output has its own name whatever lies behind it.
+// output is called so whatever file it is.
 func TestNullIsNoTerminal(t *testing.T) {
 	names := []string{os.DevNull}
 	if link := filepath.Join(t.TempDir(), "stdout"); os.Symlink(os.DevNull, link) == nil {

@@ -27,7 +27,7 @@ func runOf(t *testing.T) session.Toolbox {
 	return box
 }
 
-// said is what a command line printed and how it ended.
+// said returns a command line's output and exit status.
 func said(t *testing.T, env []string, in string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -36,8 +36,8 @@ func said(t *testing.T, env []string, in string, args ...string) (code int, stdo
 	return code, out.String(), errs.String()
 }
 
-// TestTool: an answer and a refusal are both JSON on standard output, and
-// standard error is for what is no answer of a tool.
+// TestTool: answers and refusals are JSON on standard output. Standard error is
+// only for other messages.
 func TestTool(t *testing.T) {
 	box := runOf(t)
 	for _, tt := range []struct {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkLoad is what every command pays: a full ralph.toml, an environment
-// of the usual size, nothing in git config.
+// BenchmarkLoad is the cost for every command: a full ralph.toml, an environment of
+// the usual size and an empty git config.
 func BenchmarkLoad(b *testing.B) {
 	data, err := os.ReadFile("testdata/design.toml")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// sameSettings compares what settings mean: an absent list is an empty one.
-// Names of examples are left to the caller.
+// sameSettings compares the meaning of settings: an absent list equals an empty
+// one. The caller handles names of examples.
 func sameSettings(t *testing.T, why string, want, got Settings) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
@@ -20,8 +20,8 @@ func sameSettings(t *testing.T, why string, want, got Settings) {
 	}
 }
 
-// examples are the defaults with one table of each sort that has names, every
-// field of it as a table of that name and nothing else would have it.
+// examples are the defaults with one example of each kind of named table. Its
+// fields have the values of a table with only a name.
 func examples() Settings {
 	s := Default()
 	s.Checks = []Check{{Name: "test", Run: "go test ./...", Kind: "test", Timeout: 10 * time.Minute, When: "each"}}
@@ -33,7 +33,7 @@ func examples() Settings {
 	return s
 }
 
-// TestDesignBlock holds the settings to the block of the design, word for word.
+// TestDesignBlock compares the settings with the design's block, word for word.
 func TestDesignBlock(t *testing.T) {
 	data, err := os.ReadFile("testdata/design.toml")
 	if err != nil {
@@ -44,7 +44,7 @@ func TestDesignBlock(t *testing.T) {
 	if len(r.Warnings) > 0 {
 		t.Errorf("warnings: %q", r.Warnings)
 	}
-	// Every setting stands in the block, except those named only in its prose.
+	// Every setting is in the block, except those named only in the design's prose.
 	only := regexp.MustCompile(
 		`^(agent\.roles\.planning\.(driver|effort|max_turns|timeout|tools|mcp)|` +
 			`mcp\.context7\.(url|env)|passes\.review\.tools)$`)
@@ -55,7 +55,7 @@ func TestDesignBlock(t *testing.T) {
 	}
 }
 
-// uncomment takes away the # that stand directly before a key or table.
+// uncomment removes each # directly before a key or table.
 func uncomment(data []byte) []byte {
 	return regexp.MustCompile(`(?m)^#([A-Za-z\[])`).ReplaceAll(data, []byte("$1"))
 }
@@ -74,7 +74,7 @@ func TestDocument(t *testing.T) {
 	if len(r.Warnings) > 0 {
 		t.Errorf("warnings: %q", r.Warnings)
 	}
-	// What nothing reads yet is accepted and not offered.
+	// Settings that nothing reads yet are accepted and not offered.
 	unread := map[string]bool{}
 	for _, e := range r.List() {
 		if has := e.Origin.Layer == LayerFile; has == unread[e.Key] {

@@ -11,7 +11,7 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// problems are the lines of what Load says about the sources.
+// problems are the lines of Load's error for the sources.
 func problems(t *testing.T, src Sources) []string {
 	t.Helper()
 	r, err := Load(src)
@@ -196,8 +196,8 @@ func TestFileProblems(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got := problems(t, Sources{Files: file(tt.text)})
-		// What the TOML library says about syntax is its own; the place and
-		// the line are ours.
+		// The message about syntax comes from the TOML library. The place and the
+		// line come from us.
 		if len(tt.want) == 1 && strings.HasSuffix(tt.want[0], ": ") {
 			if len(got) != 1 || !strings.HasPrefix(got[0], tt.want[0]) || !strings.HasSuffix(got[0], `"`) {
 				t.Errorf("%s: got %q, want the place %q and the line", tt.why, got, tt.want[0])
@@ -265,8 +265,8 @@ func TestTooManyKeys(t *testing.T) {
 	}
 }
 
-// TestDeepNesting: a file within the limit of size must not exhaust the stack,
-// which nothing could recover.
+// TestDeepNesting: a file within the size limit must not overflow the stack, from
+// which Go cannot recover.
 func TestDeepNesting(t *testing.T) {
 	for why, text := range map[string]string{
 		"arrays":        "a = " + strings.Repeat("[", MaxFile/2),

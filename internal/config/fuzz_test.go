@@ -10,9 +10,8 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// FuzzLoad: whatever stands in the sources, Load answers with settings that
-// can be listed, hashed and read back, or with problems that have a text and
-// no control characters.
+// FuzzLoad: for any sources Load returns settings that can be listed, hashed and
+// read back, or problems with a text and without control characters.
 func FuzzLoad(f *testing.F) {
 	design, err := os.ReadFile("testdata/design.toml")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// TestSchemaTakesWhatLoadTakes: the file with every setting and the small one
-// fit the schema, and what Load refuses does not.
+// TestSchemaTakesWhatLoadTakes: the schema accepts the full file and the small one,
+// and refuses what Load refuses.
 func TestSchemaTakesWhatLoadTakes(t *testing.T) {
 	var s jsonschema.Schema
 	if err := json.Unmarshal(JSONSchema(), &s); err != nil {

@@ -13,8 +13,8 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// gitList writes values with real git and reads them back as callers do, from
-// a file of its own, so that no configuration of the machine is in the way.
+// gitList writes values with real git and reads them back as callers do. It uses
+// its own file, so that the machine's configuration does not matter.
 func gitList(t *testing.T, args ...[]string) proc.Config {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config")
@@ -236,7 +236,7 @@ func TestEnvironment(t *testing.T) {
 }
 
 func TestEnvironmentNamesOfTables(t *testing.T) {
-	// The spelling of a server or model comes from where it is defined.
+	// The name of a server or model is spelled as in its definition.
 	r := mustLoad(t, Sources{
 		Files: file(
 			"[mcp.Context-7]\nurl = \"http://a.example\"\n[pricing.\"gpt-4.1\"]\ninput = 1.0\n[[passes]]\nname = \"review\"\n" +

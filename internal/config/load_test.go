@@ -24,8 +24,8 @@ func mustLoad(t *testing.T, src Sources) *Resolved {
 }
 
 func TestDefaultsAreValid(t *testing.T) {
-	// A default that its own setting would refuse is left out silently by
-	// setDefaults; here it is found.
+	// setDefaults silently omits a default that its own setting refuses. This test
+	// finds it.
 	var walk func(*spec)
 	walk = func(parent *spec) {
 		for _, s := range parent.fields {

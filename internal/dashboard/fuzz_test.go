@@ -19,8 +19,8 @@ import (
 	"git-ralph/gitstate/state"
 )
 
-// shelf is a book of a real journal. It notes the commands that it is asked for
-// instead of doing them.
+// shelf is a book of a real journal. It records the requested commands and does not
+// run them.
 type shelf struct {
 	j    *journal.Journal
 	done [][]string
@@ -55,9 +55,9 @@ func (b *shelf) Advice(error) (string, int) { return "", 1 }
 
 func (b *shelf) Live(context.Context, func(any)) {}
 
-// FuzzAPI: no request makes the page panic, fail or answer what is no JSON where it
-// says that it is; without the token nothing is answered, and a command that is
-// done is one of the page's, with every argument behind "--" or an option of it.
+// FuzzAPI: no request makes the page panic, fail, or send invalid JSON as JSON.
+// Without the token nothing is answered. A command that runs is one of the page's,
+// and every argument is one of its options or after "--".
 func FuzzAPI(f *testing.F) {
 	r := repo.New(f, nil)
 	g, err := gitstate.Open(f.Context(), r.Dir, r.Env)
@@ -87,7 +87,7 @@ func FuzzAPI(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method, path, body, kind string, as uint8) {
 		u, err := url.ParseRequestURI(path)
 		if err != nil || u.Host != "" || u.Path == "/api/events" || !strings.HasPrefix(path, "/") {
-			return // a stream ends with its reader alone
+			return // a stream ends only with its reader
 		}
 		book := &shelf{j: j}
 		s := New(book, false)
@@ -97,7 +97,7 @@ func FuzzAPI(f *testing.F) {
 		req.Header.Set("Content-Type", kind)
 		whole := as%4 == 0
 		switch as % 4 {
-		case 1: // nobody knows this one
+		case 1: // no cookie
 		case 2:
 			req.Header.Set("Origin", "http://elsewhere.example")
 		case 3:

@@ -13,7 +13,7 @@ import (
 	"git-ralph/internal/config"
 )
 
-// TestFile: what init writes is short, is read without a complaint, and says
+// TestFile: the file that init writes is short, loads without a warning, and says
 // what was found.
 func TestFile(t *testing.T) {
 	for _, tt := range detectTests() {
@@ -47,7 +47,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestFileLeavesOut: what finds no room is named, tests are the last to go.
+// TestFileLeavesOut: a check without room is named. Tests are left out last.
 func TestFileLeavesOut(t *testing.T) {
 	d := Found{Preset: "go", Setup: []string{"true"}}
 	for i := range 7 {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestListenersHearALoop: one who comes late hears what was said in the iteration
-// at work, all hear what follows, and they hear the next loop after the first.
+// TestListenersHearALoop: a late listener gets the messages of the current
+// iteration. All get what follows, also from the next loop.
 func TestListenersHearALoop(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no socket on this system")
@@ -72,7 +72,7 @@ func TestListenersHearALoop(t *testing.T) {
 	}
 }
 
-// TestNobodyHoldsTheLoopUp: a listener who does not read is let go, and Say never
+// TestNobodyHoldsTheLoopUp: a listener that does not read is dropped, and Say never
 // waits for one.
 func TestNobodyHoldsTheLoopUp(t *testing.T) {
 	if runtime.GOOS == "windows" {
@@ -104,8 +104,8 @@ func TestNobodyHoldsTheLoopUp(t *testing.T) {
 	s.Close()
 }
 
-// TestForeignFoldersAreNotUsed: a folder that others may write is repaired by the
-// loop and not listened in before.
+// TestForeignFoldersAreNotUsed: the loop repairs a folder that others may use.
+// Until then no listener uses it.
 func TestForeignFoldersAreNotUsed(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no socket on this system")
@@ -129,8 +129,8 @@ func TestForeignFoldersAreNotUsed(t *testing.T) {
 	}
 }
 
-// TestWorkersInterleave: a worker that begins an iteration takes nothing away of what
-// the others have said.
+// TestWorkersInterleave: a worker that begins an iteration removes no message of the
+// others.
 func TestWorkersInterleave(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no socket on this system")

@@ -9,8 +9,8 @@ import (
 	"git-ralph/loop/session"
 )
 
-// reference is the part of doc/tools.md that the code says: who is offered what,
-// and the arguments.
+// reference is the part of doc/tools.md that comes from the code: the arguments,
+// and who is offered which tool.
 func reference(t *testing.T) string {
 	names := []string{"coding", "discovery", "planning", "validation", "context-prep", "context-post", "indexer", "pass"}
 	var b strings.Builder

@@ -20,8 +20,8 @@ import (
 	"git-ralph/loop/session"
 )
 
-// TestProcessesOfARun: real processes call tools at the same time; what they
-// get is what Call answers, and refusals are told apart.
+// TestProcessesOfARun: real processes call tools at the same time. They get the
+// answers of Call, and can recognise refusals.
 func TestProcessesOfARun(t *testing.T) {
 	b := opened(t, "coding")
 	var wg sync.WaitGroup
@@ -56,8 +56,8 @@ func TestListOverTheEndpoint(t *testing.T) {
 	}
 }
 
-// TestEndpointIsPrivateAndGoes: one path in the run's folder, for the user
-// alone, and nothing is left of it.
+// TestEndpointIsPrivateAndGoes: the endpoint is one path in the run's folder, only
+// for the user, and leaves nothing.
 func TestEndpointIsPrivateAndGoes(t *testing.T) {
 	dir := t.TempDir()
 	b := box(t, "coding", func(s *session.Scope) { s.RunDir = dir })
@@ -130,8 +130,8 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-// TestSizes: a megabyte of arguments goes through, whatever JSON makes of its
-// characters; more is refused before it is sent.
+// TestSizes: a megabyte of arguments is accepted, whatever its length in JSON. More
+// is refused before it is sent.
 func TestSizes(t *testing.T) {
 	b := opened(t, "context-prep")
 	c := connect(t, b.Env())
@@ -158,7 +158,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// raw opens a connection as a process does that does not keep to the protocol.
+// raw opens a connection for a process that ignores the protocol.
 func raw(t testing.TB, b *Box) net.Conn {
 	t.Helper()
 	conn, err := dial(t.Context(), b.end.path)
@@ -169,7 +169,7 @@ func raw(t testing.TB, b *Box) net.Conn {
 	return conn
 }
 
-// TestHostilePeers: none of them stops the others or the end of the run.
+// TestHostilePeers: no peer can block the others or the end of the run.
 func TestHostilePeers(t *testing.T) {
 	b := opened(t, "coding", func(s *session.Scope) { s.Task.Description = strings.Repeat("long ", 1<<18) })
 	token := b.end.token
@@ -195,7 +195,7 @@ func TestHostilePeers(t *testing.T) {
 			t.Errorf("%s: answered %q, %v; want one line with %q", tt.why, got, err, tt.want)
 		}
 	}
-	// More than is taken: the peer is cut off, whether it gets to read why or not.
+	// A peer that sends too much is cut off, whether it can read the reason or not.
 	flood := raw(t, b)
 	block := bytes.Repeat([]byte("x"), 64<<10)
 	for {
@@ -216,8 +216,7 @@ func TestHostilePeers(t *testing.T) {
 	}
 }
 
-// TestCloseWithAllSlotsTaken: as many silent peers as there are slots and more
-// do not hold up the end.
+// TestCloseWithAllSlotsTaken: more silent peers than slots do not delay the end.
 func TestCloseWithAllSlotsTaken(t *testing.T) {
 	b := opened(t, "coding")
 	for range maxServed + 8 {
@@ -228,7 +227,7 @@ func TestCloseWithAllSlotsTaken(t *testing.T) {
 	}
 }
 
-// TestSilentPeersMakeRoom: slots are given back when their peers go.
+// TestSilentPeersMakeRoom: the slots of closed connections are free again.
 func TestSilentPeersMakeRoom(t *testing.T) {
 	b := opened(t, "coding")
 	var conns []net.Conn
@@ -243,8 +242,8 @@ func TestSilentPeersMakeRoom(t *testing.T) {
 	}
 }
 
-// TestPanicEndsOneConversation: a mistake in a tool must not end the loop, which
-// would leave an iteration behind that nobody judged.
+// TestPanicEndsOneConversation: a bug in a tool must not end the loop and leave an
+// unjudged iteration.
 func TestPanicEndsOneConversation(t *testing.T) {
 	calls := 0
 	e, err := listen(t.TempDir(), func(context.Context, request) response {
@@ -267,8 +266,8 @@ func TestPanicEndsOneConversation(t *testing.T) {
 	}
 }
 
-// TestQuestionOverTheEndpoint: a process that goes away stops waiting, and the
-// question does not go with it.
+// TestQuestionOverTheEndpoint: a process that ends stops waiting, but its question
+// stays.
 func TestQuestionOverTheEndpoint(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan string)
 	b := opened(t, "discovery", func(s *session.Scope) {
@@ -297,7 +296,7 @@ func TestQuestionOverTheEndpoint(t *testing.T) {
 	}
 }
 
-// TestRunEndsWhileAProcessWaits: the waiting process hears that it is over.
+// TestRunEndsWhileAProcessWaits: the waiting process is told of the end.
 func TestRunEndsWhileAProcessWaits(t *testing.T) {
 	asked := make(chan struct{})
 	b := opened(t, "discovery", func(s *session.Scope) {

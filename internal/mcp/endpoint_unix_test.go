@@ -11,9 +11,9 @@ import (
 	"git-ralph/loop/session"
 )
 
-// TestLongPaths: a socket's address holds about a hundred bytes, a run's folder
-// may have a longer name. Server and processes both manage, and leave no trace
-// in the temporary folder.
+// TestLongPaths: a socket address has about a hundred bytes, and the name of a
+// run's folder may be longer. Server and processes still work, and leave nothing in
+// the temporary folder.
 func TestLongPaths(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
@@ -31,15 +31,15 @@ func TestLongPaths(t *testing.T) {
 	if left, err := os.ReadDir(tmp); err != nil || len(left) != 0 {
 		t.Errorf("left in the temporary folder: %v, %v", left, err)
 	}
-	// A temporary folder that is itself too long is passed over.
+	// A temporary folder with too long a name is not used.
 	t.Setenv("TMPDIR", dir)
 	if _, err := connect(t, b.Env()).Call(t.Context(), "ralph_get_next_task", nil); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestSeenElsewhere: a sandbox shows the run's folder at another path; mapping
-// the one variable is enough, with and without the token's variable.
+// TestSeenElsewhere: a sandbox shows the run's folder at another path. It is enough
+// to map one variable, with or without the token's.
 func TestSeenElsewhere(t *testing.T) {
 	dir := t.TempDir()
 	b := box(t, "coding", func(s *session.Scope) { s.RunDir = dir })

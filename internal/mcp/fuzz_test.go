@@ -12,9 +12,9 @@ import (
 	"git-ralph/plan"
 )
 
-// FuzzCall: no arguments make a tool panic; every answer is valid JSON, a
-// refusal says error and hint, and what is recorded can be stored: valid UTF-8,
-// nothing invisible, a plan and a memory that keep their rules.
+// FuzzCall: no arguments make a tool panic. Every answer is valid JSON, and a
+// refusal has error and hint. The recorded data can be stored: valid UTF-8, nothing
+// invisible, a valid plan and memory.
 func FuzzCall(f *testing.F) {
 	names := make([]string, 0, len(examples()))
 	for name := range examples() {
@@ -32,7 +32,7 @@ func FuzzCall(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which, as uint8, first, second string) {
 		role := roles()[int(as)%len(roles())]
 		b := box(t, role.name)
-		// All tools in turn see the arguments; the named one sees both.
+		// Every tool gets the first arguments; the named one gets both.
 		for _, c := range append([][2]string{{names[int(which)%len(names)], first}, {names[int(which)%len(names)], second}},
 			each(names, first)...) {
 			answer, err := b.Call(t.Context(), c[0], json.RawMessage(c[1]))

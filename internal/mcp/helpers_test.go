@@ -141,7 +141,7 @@ const goodHandoff = `{"task_completed":{"task_id":"T-002","summary":"login works
 "deviations":[],"bugs_encountered":[],"architectural_notes":[],"unfinished_business":[],"recommendations":[],"files_touched":[],
 "plan_amendments":[],"tests_added":[],"constraints_discovered":[]}`
 
-// examples are arguments that every tool takes in the role that offers it.
+// examples are arguments that each tool accepts in the roles that offer it.
 func examples() map[string]string {
 	return map[string]string{
 		"ralph_get_next_task":         ``,

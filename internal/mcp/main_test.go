@@ -13,8 +13,8 @@ import (
 	"git-ralph/loop/session"
 )
 
-// childVar makes the test binary a process of a run: what it says is what the
-// process does.
+// childVar makes the test binary a process of a run; its value is the process's
+// job.
 const childVar = "MCP_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -64,8 +64,8 @@ func childServe() int {
 	return 0
 }
 
-// child is the test binary as a process of a run. Its environment has the names
-// of the endpoint and nothing else.
+// child is the test binary as a process of a run. Its environment has only the
+// endpoint's variables.
 func child(t testing.TB, job string, env []string, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()

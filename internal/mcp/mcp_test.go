@@ -18,8 +18,8 @@ import (
 	"git-ralph/plan"
 )
 
-// TestToolByRole: every tool in every role. What is offered answers its
-// example; what is not says where it belongs and records nothing.
+// TestToolByRole calls every tool in every role. An offered tool answers its
+// example. Another one names its role and records nothing.
 func TestToolByRole(t *testing.T) {
 	all := []string{"ralph_append_learning", "ralph_get_plan_summary", "ralph_get_state_summary", "ralph_update_memory"}
 	task := []string{"ralph_get_next_task", "ralph_mark_task_in_progress", "ralph_mark_task_complete",
@@ -62,8 +62,8 @@ func TestToolByRole(t *testing.T) {
 	}
 }
 
-// TestRoleAndPhaseMustAgree: a role in another's phase gets none of the tools
-// of either, whatever the caller mixed up.
+// TestRoleAndPhaseMustAgree: a role in another role's phase gets the tools of
+// neither.
 func TestRoleAndPhaseMustAgree(t *testing.T) {
 	for _, tt := range []struct {
 		role  session.Role
@@ -89,7 +89,7 @@ func TestRoleFollowsPhaseWhenUnsaid(t *testing.T) {
 	}
 }
 
-// TestTwiceIsOnce: the same call again answers the same and records once.
+// TestTwiceIsOnce: a repeated call gets the same answer and records nothing new.
 func TestTwiceIsOnce(t *testing.T) {
 	for _, r := range roles() {
 		for name, args := range examples() {
@@ -113,8 +113,8 @@ func TestTwiceIsOnce(t *testing.T) {
 	}
 }
 
-// TestSchemasAcceptTheExamples: the schemas that clients are shown are valid
-// JSON Schemas of objects and take what the tools take.
+// TestSchemasAcceptTheExamples: the schemas that clients get are valid JSON Schemas
+// of objects and accept what the tools accept.
 func TestSchemasAcceptTheExamples(t *testing.T) {
 	for _, r := range roles() {
 		for _, spec := range box(t, r.name).Specs() {
@@ -160,8 +160,8 @@ func TestUnknownTools(t *testing.T) {
 	}
 }
 
-// TestArguments: what is wrong with arguments is said, all of it, in the words
-// of the schema.
+// TestArguments: every mistake in arguments is reported, in the words of the
+// schema.
 func TestArguments(t *testing.T) {
 	deep := strings.Repeat(`[`, 20000)
 	for _, tt := range []struct {
@@ -230,7 +230,7 @@ func TestManyCallersAtOnce(t *testing.T) {
 	for c := range callers {
 		wg.Go(func() {
 			for i := range each {
-				// Every task is asked for by two callers.
+				// Two callers ask for each task.
 				b.Call(context.Background(), "ralph_add_task", json.RawMessage(
 					fmt.Sprintf(`{"title":"task %d-%d","criteria":["x"]}`, c/2, i)))
 				b.Call(context.Background(), "ralph_update_memory", json.RawMessage(fmt.Sprintf(`{"content":"note %d"}`, i)))
@@ -269,8 +269,8 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestWhatIsRecordedIsClean: no terminal sequence, no invisible character, no
-// secret and no invalid byte gets into what is recorded.
+// TestWhatIsRecordedIsClean: recorded text has no terminal sequence, invisible
+// character, secret or invalid byte.
 func TestWhatIsRecordedIsClean(t *testing.T) {
 	const dirty = `gh\u200bp_0123456789abcdefghijABCDEFGHIJ012345 a\u001b[31mb\u202ec\u0000 ` +
 		`ghp_0123456789abcdefghijABCDEFGHIJ012345`

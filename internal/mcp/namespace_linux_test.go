@@ -49,8 +49,8 @@ func childOther(job string) int {
 	return childCall(env, os.Args[1], os.Args[2])
 }
 
-// TestFromInsideNamespaces: processes in a user namespace, under any number
-// that it gives them, reach the endpoint over a read-only mount.
+// TestFromInsideNamespaces: processes in a user namespace reach the endpoint over a
+// read-only mount, whatever their uid there.
 func TestFromInsideNamespaces(t *testing.T) {
 	for _, uid := range []int{0, 1000, 4711} {
 		dir, elsewhere := t.TempDir(), t.TempDir()

@@ -27,7 +27,7 @@ func TestAskUser(t *testing.T) {
 			return "blue", true
 		}
 	})
-	for range 2 { // the same question is one question
+	for range 2 { // a repeated question is asked once
 		got := call(t, b, "ralph_ask_user", `{"question":" Which\u0000 colour? ","options":["red"," blue "]}`)
 		if got["answer"] != "blue" || got["answered"] != true {
 			t.Errorf("got %v", got)
@@ -49,9 +49,8 @@ func TestAskUser(t *testing.T) {
 	}
 }
 
-// TestAskUserSurvivesAnImpatientClient: the person goes on thinking when the
-// call was given up, the next call gets that answer, and other tools work
-// meanwhile.
+// TestAskUserSurvivesAnImpatientClient: when a client gives up a call, the user can
+// still answer. The next call gets that answer. Other tools work meanwhile.
 func TestAskUserSurvivesAnImpatientClient(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan string)
 	b := box(t, "discovery", func(s *session.Scope) {
@@ -86,7 +85,7 @@ func TestAskUserSurvivesAnImpatientClient(t *testing.T) {
 	}
 }
 
-// TestCloseEndsQuestions: the end of a run waits for nobody.
+// TestCloseEndsQuestions: the end of a run does not wait for an answer.
 func TestCloseEndsQuestions(t *testing.T) {
 	asked := make(chan struct{})
 	b := box(t, "discovery", func(s *session.Scope) {
@@ -107,7 +106,7 @@ func TestCloseEndsQuestions(t *testing.T) {
 	refused(t, b, "ralph_ask_user", `{"question":"Another?"}`)
 }
 
-// TestEvidence: what of a report can be checked, in every form that it is given.
+// TestEvidence: evidence is found in every form in which a report gives it.
 func TestEvidence(t *testing.T) {
 	for _, tt := range []struct {
 		args string
@@ -198,8 +197,8 @@ func TestCriteria(t *testing.T) {
 	refused(t, bare, "ralph_report_criterion", examples()["ralph_report_criterion"])
 }
 
-// TestKnowledge: the rules of the memory hold for each call as they will for
-// all together.
+// TestKnowledge: each call obeys the rules of the memory, as all calls together
+// will.
 func TestKnowledge(t *testing.T) {
 	b := box(t, "indexer")
 	for _, tt := range []struct {

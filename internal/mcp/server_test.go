@@ -81,7 +81,7 @@ func TestMCP(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
-				// The in-process answer to the same call is the same: it is recorded once.
+				// The call in process has the same answer, because it is recorded once.
 				direct, derr := b.Call(t.Context(), name, json.RawMessage(args))
 				if resultText(t, res) != string(direct) && name != "ralph_get_state_summary" &&
 					name != "ralph_append_learning" || res.IsError != (derr != nil) {
@@ -111,7 +111,7 @@ func TestMCPRefusals(t *testing.T) {
 		Arguments: map[string]any{}}); err == nil {
 		t.Error("a tool of another phase is not in the list and yet was called")
 	}
-	// When the run has ended the model still gets an answer that it can use.
+	// After the end of the run the model still gets a useful answer.
 	b.Close()
 	res, err = s.CallTool(t.Context(), &sdk.CallToolParams{Name: "ralph_update_memory",
 		Arguments: map[string]any{"content": "late"}})
@@ -162,8 +162,8 @@ func TestMCPOutsideOfARun(t *testing.T) {
 	}
 }
 
-// TestMCPLineByLine is what goes over the pipes, for clients that are not made
-// with the SDK.
+// TestMCPLineByLine checks the lines on the pipes, for clients that do not use the
+// SDK.
 func TestMCPLineByLine(t *testing.T) {
 	b := opened(t, "coding")
 	cmd := child(t, "serve", b.Env())
@@ -219,8 +219,7 @@ func TestMCPLineByLine(t *testing.T) {
 	}
 }
 
-// TestMCPGarbage: a client that speaks something else ends its own server and
-// nothing else.
+// TestMCPGarbage: a client with another protocol only ends its own server.
 func TestMCPGarbage(t *testing.T) {
 	b := opened(t, "coding")
 	for _, garbage := range []string{"hello\n", "\x00\xff\n", `{"jsonrpc":"1.0"}` + "\n",

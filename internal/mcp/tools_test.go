@@ -23,8 +23,8 @@ func TestNextTaskIsThatOfTheIteration(t *testing.T) {
 	wantContains(t, "error", refused(t, box(t, "setup without a task"), "ralph_get_next_task", `{}`).Message, "no task")
 }
 
-// TestCompleteSaysHowThePlanWouldStand: the claim changes nothing, so another
-// summary still shows the task as it is.
+// TestCompleteSaysHowThePlanWouldStand: the answer counts the task as done, but the
+// claim does not change the plan.
 func TestCompleteSaysHowThePlanWouldStand(t *testing.T) {
 	b := box(t, "coding")
 	got := call(t, b, "ralph_mark_task_complete", `{"task_id":"t-002"}`)
@@ -45,7 +45,7 @@ func TestCompleteSaysHowThePlanWouldStand(t *testing.T) {
 	}
 }
 
-// TestOneTaskOnly: an agent that reports another task, done or not, is told so.
+// TestOneTaskOnly: an agent that reports another task, done or not, is refused.
 func TestOneTaskOnly(t *testing.T) {
 	for _, tool := range []string{"ralph_mark_task_complete", "ralph_mark_task_in_progress", "ralph_mark_task_blocked",
 		"ralph_increment_retry"} {
@@ -65,7 +65,7 @@ func TestOneTaskOnly(t *testing.T) {
 	}
 }
 
-// TestGivingUp: a later look wins over an earlier hope, and an end is an end.
+// TestGivingUp: giving up withdraws a claim, and an ended attempt stays ended.
 func TestGivingUp(t *testing.T) {
 	const complete, blocked, retry = "ralph_mark_task_complete", "ralph_mark_task_blocked", "ralph_increment_retry"
 	args := map[string]string{complete: `{"task_id":"T-002"}`, blocked: `{"task_id":"T-002","reason":"no database"}`,
@@ -97,7 +97,7 @@ func TestGivingUp(t *testing.T) {
 		if (got.Complete != nil) != tt.claims || (got.Blocked != nil) != tt.stops || (got.Retry != "") != tt.anew {
 			t.Errorf("%v (%s): %+v", tt.calls, tt.why, got)
 		}
-		// What was learned is still worth keeping.
+		// Learnings are still worth keeping.
 		call(t, b, "ralph_append_learning", examples()["ralph_append_learning"])
 		call(t, b, "ralph_submit_handoff", goodHandoff)
 	}
@@ -129,7 +129,7 @@ func TestLearnings(t *testing.T) {
 			wantContains(t, tt.why, refused(t, b, "ralph_append_learning", tt.args).Message, tt.want)
 		}
 	}
-	// What the journal says already is no news.
+	// A learning in the journal is not new.
 	known := box(t, "coding", func(s *session.Scope) {
 		k, _, err := notes.Learn("build", "Sockets need a short path.", 3, "T-001", nil)
 		if err != nil {
@@ -198,8 +198,8 @@ func TestSummaries(t *testing.T) {
 	}
 }
 
-// TestAddTask: what the plan would be with the task is judged, and every
-// problem is in the answer.
+// TestAddTask: the plan including the new task is judged, and the answer names
+// every problem.
 func TestAddTask(t *testing.T) {
 	for _, tt := range []struct {
 		args string
@@ -259,8 +259,8 @@ func TestAddTaskBecomesATask(t *testing.T) {
 	}
 }
 
-// TestPlansGrow: ids count on, later tasks may wait on earlier ones, and a task
-// of this run can be repaired without making a circle.
+// TestPlansGrow: ids continue, later tasks may wait for earlier ones, and a task of
+// this run can be corrected without a cycle.
 func TestPlansGrow(t *testing.T) {
 	b := box(t, "planning")
 	first := call(t, b, "ralph_add_task", `{"title":"one","criteria":["x"]}`)
@@ -291,15 +291,15 @@ func TestPlansGrow(t *testing.T) {
 	}
 }
 
-// TestOldProblemsAreNotTheNewTasks: a task of the plan that lacks criteria must
-// not keep the planner from adding others.
+// TestOldProblemsAreNotTheNewTasks: an old task without criteria must not keep the
+// planner from adding others.
 func TestOldProblemsAreNotTheNewTasks(t *testing.T) {
 	b := box(t, "planning", func(s *session.Scope) { s.State.Plan.Tasks[2].Criteria = nil })
 	call(t, b, "ralph_add_task", examples()["ralph_add_task"])
 }
 
-// TestHandoff: the last valid one wins; one that was refused is kept only while
-// there is nothing better, so that the harness can say what was wrong with it.
+// TestHandoff: the last valid one wins. A refused one is kept until there is a
+// valid one, so that the harness can name its problems.
 func TestHandoff(t *testing.T) {
 	b := box(t, "coding")
 	const broken = `{"summary":"half"}`
@@ -325,8 +325,8 @@ func TestHandoff(t *testing.T) {
 	}
 }
 
-// TestHandoffForeseesAmendments: the agent learns now what would be refused
-// when it is gone.
+// TestHandoffForeseesAmendments: the agent is told now which amendments would be
+// refused later.
 func TestHandoffForeseesAmendments(t *testing.T) {
 	b := box(t, "coding")
 	got := call(t, b, "ralph_submit_handoff", strings.Replace(goodHandoff, `"plan_amendments":[]`,

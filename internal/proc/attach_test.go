@@ -49,7 +49,7 @@ func TestAttach(t *testing.T) {
 }
 
 // TestAttachSession: the program stays in our session, so that it can read the
-// terminal; Start takes it out.
+// terminal. With Start it would not.
 func TestAttachSession(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("reads /proc")

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestGitWritesBesideAPrune: while somebody removes the folders of objects that
-// are empty, as git prune does, git finds the folder gone that it has just made.
+// TestGitWritesBesideAPrune: git can write although somebody removes empty object
+// folders, as git prune does, even the one that it just made.
 func TestGitWritesBesideAPrune(t *testing.T) {
 	dir, env := t.TempDir(), GitEnv(os.Environ())
 	path, err := FindGit(env)
@@ -50,8 +50,8 @@ func TestGitWritesBesideAPrune(t *testing.T) {
 	<-stopped
 }
 
-// TestGitLeavesAProcessRunning: a git that has done its work has done it, although
-// what it left running keeps its output.
+// TestGitLeavesAProcessRunning: a git that has ended is done, although a remaining
+// process keeps its output open.
 func TestGitLeavesAProcessRunning(t *testing.T) {
 	t.Parallel()
 	dir, env := t.TempDir(), GitEnv(os.Environ())

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// configured is a repository with a home of its own, and a git that leaves a line in a
-// file whenever it is started.
+// configured is a repository with its own home, and a git that adds a line to a file
+// at each start.
 func configured(t *testing.T) (g *Git, write func(path, text string), starts func() int) {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,8 +42,8 @@ func configured(t *testing.T) (g *Git, write func(path, text string), starts fun
 	}
 }
 
-// TestKnownConfig: git is asked once for as long as nothing has changed that it reads
-// settings from, and its answer is never an old one.
+// TestKnownConfig: git is asked once until a file with its settings changes, and the
+// answer is never stale.
 func TestKnownConfig(t *testing.T) {
 	plain := "[core]\n\tbare = false\n"
 	tests := []struct {
@@ -51,7 +51,7 @@ func TestKnownConfig(t *testing.T) {
 		before map[string]string // the files at first
 		change map[string]string
 		want   string // of user.name afterwards
-		asked  int    // how often git was asked by three readings, one of them after the change
+		asked  int    // how often three readings asked git; the change is before the last one
 	}{
 		{"nothing has changed", map[string]string{"home/.gitconfig": "[user]\nname = a\n"}, nil, "a", 1},
 		{"a value of the same length, within the same moment", map[string]string{"home/.gitconfig": "[user]\nname = a\n"},
@@ -95,7 +95,7 @@ func TestKnownConfig(t *testing.T) {
 	}
 }
 
-// TestConfigGet: the last value counts, and what our own calls pin does not.
+// TestConfigGet: the last value counts. Settings pinned for our own calls do not.
 func TestConfigGet(t *testing.T) {
 	g, write, _ := configured(t)
 	write("home/.gitconfig", "[core]\nhooksPath = theirs\n[a \"B.c\"]\nd = 1\nd = 2\n[gc]\nauto\n")

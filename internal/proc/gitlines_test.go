@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestLinesWaitForTheirReader: what git has printed is read to its end, however long
-// after git's own end that is.
+// TestLinesWaitForTheirReader: all of git's output is read, however long after git
+// has ended.
 func TestLinesWaitForTheirReader(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the alias is a script of sh")
@@ -39,7 +39,7 @@ func TestLinesWaitForTheirReader(t *testing.T) {
 				}
 				time.Sleep(time.Millisecond)
 			}
-			time.Sleep(100 * time.Millisecond) // a hundred times what git may take to end
+			time.Sleep(100 * time.Millisecond) // a hundred times the limit for git's end
 		}
 		return true, nil
 	}

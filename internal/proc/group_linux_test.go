@@ -28,8 +28,8 @@ var escapes = []struct{ name, script string }{
 	{"frozen", `setsid sh -c 'echo $$ >pid; kill -STOP $$' & while ! [ -s pid ]; do sleep 0.01; done`},
 }
 
-// mark is the mark of a group of this run alone: a group ends whatever carries
-// its mark, also what another run of these tests has just started.
+// mark is unique to this test run, because a group ends all processes with its
+// mark, even those of another run.
 func mark(name string) string { return fmt.Sprintf("test-%d-%s", os.Getpid(), name) }
 
 func TestGroupEndsWhatEscapes(t *testing.T) {
@@ -60,8 +60,8 @@ func TestGroupEndsWhatEscapes(t *testing.T) {
 }
 
 func TestGroupEndsAForkBomb(t *testing.T) {
-	// Every process of the bomb is replaced as fast as it ends; the counter of
-	// generations bounds what a bug in this test could do to the machine.
+	// Every process of the bomb is replaced as fast as it ends. The counter of
+	// generations limits the damage of a bug in this test.
 	dir := t.TempDir()
 	g, err := NewGroup(GroupOptions{EventID: mark("bomb"), Grace: time.Millisecond})
 	if err != nil {
@@ -101,9 +101,9 @@ exit 0
 	}
 }
 
-// TestGroupEndsARelay: one process at a time, which starts the next one and is
-// gone. A look that misses the new one because it is younger than the list of
-// processes, and finds the old one dead, must not be the last look.
+// TestGroupEndsARelay: each process starts the next one and ends. A scan may miss
+// the new process, which is younger than the list of processes, and find the old
+// one dead. It must not be the last scan.
 func TestGroupEndsARelay(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "relay")
@@ -206,15 +206,15 @@ func TestOrphansDoNotStayAsZombies(t *testing.T) {
 	}
 }
 
-// TestContainedGroup: what ends with a process namespace is not looked for in the table
-// of all processes, and the dead that this program inherits meanwhile are still reaped.
+// TestContainedGroup: a group that ends with its pid namespace is not searched for in
+// the process table. Orphans that die are still reaped.
 func TestContainedGroup(t *testing.T) {
 	wrap := func(cmd Command) (Wrapped, error) { return Wrapped{Command: cmd, Contained: true}, nil }
 	for _, tt := range []struct {
 		why, script string
 		left        bool
 	}{
-		// A wrapper that is wrong about it shows that nothing was looked for.
+		// This wrapper lies, which shows that nobody was looked for.
 		{"nobody is looked for",
 			`setsid sh -c 'echo $$ >pid; exec sleep 1000' & while ! [ -s pid ]; do sleep 0.01; done`, true},
 		{"an orphan that has died is reaped", `setsid sh -c 'echo $$ >pid' & while ! [ -s pid ]; do sleep 0.01; done`, false},
@@ -251,14 +251,14 @@ func TestContainedGroup(t *testing.T) {
 }
 
 func TestSweepEvent(t *testing.T) {
-	// What a killed loop leaves: marked processes that are not our children.
+	// A killed loop leaves marked processes that are not our children.
 	dir := t.TempDir()
 	cmd := exec.Command("sh", "-c", `
 		setsid sh -c 'echo $$ >pid; exec sleep 1000' &
 		setsid sh -c 'echo $$ >pid2; trap "" TERM; while :; do sleep 0.01; done' &
 		while ! [ -s pid ] || ! [ -s pid2 ]; do sleep 0.01; done`)
 	cmd.Dir, cmd.Env = dir, append(basicEnv(), EventVariable+"="+mark("dead-run"))
-	if err := cmd.Run(); err != nil { // no pipe: the escaped would hold it open
+	if err := cmd.Run(); err != nil { // no pipe: escaped processes would hold it open
 		t.Fatal(err)
 	}
 	pid := readPid(t, dir)
@@ -306,7 +306,7 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
-// TestReadProc reads files of processes that are longer than the room for them.
+// TestReadProc reads process files that are longer than the buffer.
 func TestReadProc(t *testing.T) {
 	want, err := os.ReadFile("/proc/self/environ")
 	if err != nil {

@@ -46,8 +46,8 @@ func TestHeadTailLines(t *testing.T) {
 	}
 }
 
-// TestHeadTailLinesStaysJSONL: whatever the lengths, every line of the result
-// is a value, and nothing is lost without being counted.
+// TestHeadTailLinesStaysJSONL: for all lengths every line of the result is a JSON
+// value, and everything omitted is counted.
 func TestHeadTailLinesStaysJSONL(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))

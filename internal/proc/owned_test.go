@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestRemoveOrphans: only what a dead process of this user made goes.
+// TestRemoveOrphans: only a dead process's files of this user are removed.
 func TestRemoveOrphans(t *testing.T) {
 	dir := t.TempDir()
 	dead := "x-1073741824-7-" + pidSpace() + "-abc"

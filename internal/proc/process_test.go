@@ -169,8 +169,8 @@ type writerFunc func([]byte) (int, error)
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 func TestBackgroundChildDoesNotHoldTheOutput(t *testing.T) {
-	// A server left behind by a check holds standard output. One that stays in
-	// the group dies with it; one that left must not make us wait.
+	// A server left by a check holds standard output. One in the group dies with
+	// it. One outside must not make us wait.
 	tests := []struct{ name, script string }{
 		{"in the group", "sleep 1000 & echo out"},
 		{"in a session of its own", "setsid sleep 1000 & echo out; echo $! >pid"},
@@ -244,7 +244,7 @@ func TestDiesWithUs(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the kernel has no parent death signal here")
 	}
-	// A helper program starts a child and is killed: the child must go too.
+	// A helper starts a child and is killed. The child must die too.
 	cmd := exec.Command(os.Args[0], "-test.run=TestHelperStartsSleep")
 	cmd.Env = append(os.Environ(), "PROC_HELPER=1")
 	out, err := cmd.StdoutPipe()

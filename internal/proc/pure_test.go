@@ -129,8 +129,8 @@ func TestCleanEnv(t *testing.T) {
 	}
 }
 
-// TestSecretNames: what looks like a secret by its name or value goes, in any
-// case; what every program expects stays.
+// TestSecretNames: variables that look secret by name or value are removed, in any
+// case. Those that every program expects stay.
 func TestSecretNames(t *testing.T) {
 	gone := "DATABASE_URL GH_PAT MYSQL_PWD NPM_AUTH STRIPE_APIKEY APIKEY KEY PASSWD DB_PASS GPG_PASSPHRASE " +
 		"ACCESS_KEY_ID JWT SESSION COOKIE BEARER AUTH SENTRY_DSN " +
@@ -314,8 +314,8 @@ func TestFindMembers(t *testing.T) {
 	}
 }
 
-// TestOnlyYoungerProcessesAreAsked: the environment of a process that is older
-// than this program need not be read, except after a run that was killed.
+// TestOnlyYoungerProcessesAreAsked: the environment of an older process than this
+// program is only read after a killed run.
 func TestOnlyYoungerProcessesAreAsked(t *testing.T) {
 	table := []entry{{pid: 100, ppid: 1, sid: 50, start: 7}, {pid: 201, ppid: 1, sid: 201, start: 6},
 		{pid: 202, ppid: 1, sid: 202, start: 7}, {pid: 203, ppid: 1, sid: 203, start: 8}}

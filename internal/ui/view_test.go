@@ -132,8 +132,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestSubAgents: each has a line of its own below what the agent itself does,
-// until it has ended.
+// TestSubAgents: each sub-agent has a line below that of the agent, until it ends.
 func TestSubAgents(t *testing.T) {
 	v, now := working(), t0.Add(12*time.Minute)
 	for i, name := range []string{"Explore the parser", "Plan", "a", "b", "c", "d"} {
@@ -157,7 +156,7 @@ func TestSubAgents(t *testing.T) {
 	}
 }
 
-// TestListMoves: keys move the list of tasks, no further than it goes.
+// TestListMoves: keys scroll the list of tasks, within its ends.
 func TestListMoves(t *testing.T) {
 	v := working()
 	v.List = true

@@ -42,7 +42,7 @@ func TestDisplay(t *testing.T) {
 	if n := visible(Styled(w, "\x1b[31m") + "red" + Styled(w, "\x1b[0m")); n != 3 {
 		t.Errorf("it is %d wide", n)
 	}
-	// What a program reads stays the same.
+	// Output for programs stays the same.
 	b.Reset()
 	const value = "\u202e\x7f\U000e0041\x1b ok"
 	if err := json.NewEncoder(Through(&b, JSON)).Encode(value); err != nil {

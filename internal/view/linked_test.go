@@ -13,8 +13,8 @@ import (
 	"git-ralph/gitstate/journal"
 )
 
-// A ref that moves while two branches are compared, and whose old commit git
-// prunes, is read again. One that stays and names nothing is an error.
+// A ref is read again if it moves while two branches are compared and git prunes
+// its old commit. A ref that stays at a missing commit is an error.
 func TestGapBesidePrune(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("skipped: the git that moves a ref first is a shell script")

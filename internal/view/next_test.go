@@ -8,8 +8,7 @@ import (
 	"git-ralph/plan"
 )
 
-// TestNextCommand: what status proposes is right in every state that a run can
-// be left in.
+// TestNextCommand: status proposes the right command in every state of a run.
 func TestNextCommand(t *testing.T) {
 	pending := plan.Plan{Tasks: []plan.Task{{ID: "T-001", Status: plan.Pending, Priority: 1}}}
 	done := plan.Plan{Tasks: []plan.Task{{ID: "T-001", Status: plan.Done, Priority: 1}}}

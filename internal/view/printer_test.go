@@ -23,7 +23,7 @@ func TestNarrowTables(t *testing.T) {
 		head       []string
 		rows       [][]string
 		whole      []string // never cut
-		everything bool     // nothing is
+		everything bool     // no cell is cut
 	}{
 		{"tasks", nil, [][]string{{"✓", "T-001", "done", strings.Repeat("a long title ", 9), "next, 3 attempts, priority 2"},
 			{"·", id, "in progress", "short", "waits on T-001 (" + long + ")"}}, []string{"T-001", id, "in progress"}, false},

@@ -9,8 +9,8 @@ import (
 	"git-ralph/gitstate/state"
 )
 
-// TestStatusWithoutAMode: a plan that was begun anew has a client of the last run and no
-// mode yet, and no comma stands where the mode would.
+// TestStatusWithoutAMode: a new plan has the client of the last run and no mode yet. The
+// line then has no comma.
 func TestStatusWithoutAMode(t *testing.T) {
 	for mode, want := range map[string]string{"": "command", "handoff-only": "command, handoff-only"} {
 		for _, row := range (Reader{}).statusRows(StatusDoc{Driver: "command", Mode: mode}, state.State{}, time.Time{}) {

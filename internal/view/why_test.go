@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A reason is explained by its first word, and one that says all is not.
+// A reason is explained by its first word. A reason that says everything is not.
 func TestWhy(t *testing.T) {
 	for reason, part := range map[string]string{
 		"not_claimed":                     "$RALPH_HANDOFF_FILE",

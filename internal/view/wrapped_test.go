@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCommandsAreNotBroken: what a person copies stands in one line where it fits into one.
+// TestCommandsAreNotBroken: a command to copy is on one line if it fits.
 func TestCommandsAreNotBroken(t *testing.T) {
 	for _, c := range []struct {
 		why, text string

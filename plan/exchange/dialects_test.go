@@ -9,9 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestImportDialects: files of other loops and tools, as people have them. Each
-// row is one task a line: id, status, priority, title, what it waits on, its
-// criteria and its commands.
+// TestImportDialects imports real files of other loops and tools. Each row has one
+// line per task: id, status, priority, title, dependencies, criteria and commands.
 func TestImportDialects(t *testing.T) {
 	for _, row := range []struct {
 		why, text string
@@ -134,7 +133,7 @@ func taskLines(in Imported) []string {
 	return lines
 }
 
-// TestImportLeavesProse: what only looks like a list of work is refused.
+// TestImportLeavesProse: text that only looks like a task list is refused.
 func TestImportLeavesProse(t *testing.T) {
 	for _, row := range []struct{ why, text string }{
 		{"a guide with numbered steps", "# how to\n\n## Step 1: install\nrun it\n\n## Step 2: use\nenjoy\n"},

@@ -33,8 +33,8 @@ func everything() plan.Plan {
 	return p
 }
 
-// TestExportLossesAreDocumented keeps doc/import-export.md and the code the
-// same: the table's cells are what Export reports.
+// TestExportLossesAreDocumented compares the table in doc/import-export.md with the
+// losses that Export reports.
 func TestExportLossesAreDocumented(t *testing.T) {
 	fields := []string{"goal", "created"}
 	for _, f := range plan.TaskFields {
@@ -88,8 +88,8 @@ func TestExportLossesAreDocumented(t *testing.T) {
 	}
 }
 
-// TestImportLossesAreDocumented: every key that the examples lose is named in
-// the document's list of what imports leave out.
+// TestImportLossesAreDocumented: the document lists every key of the examples that
+// an import leaves out.
 func TestImportLossesAreDocumented(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "doc", "import-export.md"))
 	if err != nil {
@@ -158,7 +158,7 @@ func TestExportGolden(t *testing.T) {
 		if d := cmp.Diff(strings.ReplaceAll(string(want), "\r\n", "\n"), b.String()); d != "" {
 			t.Errorf("%s:\n%s", format, d)
 		}
-		// The file is recognised for what it is, without its name.
+		// The format is recognised without a file name.
 		got, err := Import("-", data, Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", format, err)
@@ -172,8 +172,8 @@ func TestExportGolden(t *testing.T) {
 	}
 }
 
-// TestExportHostile: text that means something in the format must not make
-// other tasks of it, and what it loses must be said.
+// TestExportHostile: text with a meaning in the format must not create other tasks,
+// and losses must be reported.
 func TestExportHostile(t *testing.T) {
 	p := tasks("A-1", "A-2")
 	p.Tasks[0].Description = "- [ ] not a task\n```\nopen fence\n- verify: `rm`\n# head"

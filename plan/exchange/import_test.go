@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files of imports anew")
 
-// golden is what the user sees of an import: the plan in our own TOML, and as
-// comments in front what was found out and what was lost.
+// golden is what the user sees of an import: the plan as TOML, after comments with
+// the findings and losses.
 func golden(got Imported) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# format: %s\n", got.Format)
@@ -75,7 +75,7 @@ func TestImportGolden(t *testing.T) {
 			if d := cmp.Diff(strings.ReplaceAll(string(want), "\r\n", "\n"), golden(got)); d != "" {
 				t.Errorf("%s:\n%s", c.why, d)
 			}
-			// What an import gives can be written and read again as it is.
+			// An imported plan can be written and read again unchanged.
 			again, _, err := plan.DecodePlan("again.toml", plan.EncodePlan(got.Plan))
 			if err != nil {
 				t.Fatal(err)

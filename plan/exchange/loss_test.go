@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// lossFiles are plans in the shapes that loops and tools of other people write.
-// Every zNN is a word that stands nowhere else.
+// lossFiles are plans in the formats of other loops and tools. Every zNN is a
+// unique word.
 var lossFiles = []struct{ why, text string }{
 	{"prd.json of stories", `{"project":"z01","branchName":"z02","description":"z03","userStories":[{"id":"US-1",` +
 		`"title":"z04","description":"z05","acceptanceCriteria":["z06"],"priority":1,"passes":false,"notes":"z07"}]}`},
@@ -98,8 +98,8 @@ var lossFiles = []struct{ why, text string }{
 			"z04\n"},
 }
 
-// TestImportNamesEveryLoss: what a file says is in the plan afterwards, or it is
-// named as lost: by a key that it stood under, and in Markdown by the kind of line.
+// TestImportNamesEveryLoss: each marked word of a file is in the plan, or its loss
+// is named: by one of its keys, or in Markdown by the kind of line.
 func TestImportNamesEveryLoss(t *testing.T) {
 	word := regexp.MustCompile(`\bz\d\d\b`)
 	if len(lossFiles) < 40 {
@@ -134,7 +134,7 @@ func TestImportNamesEveryLoss(t *testing.T) {
 	}
 }
 
-// placesOf says by which words the loss of each marked word may be named.
+// placesOf returns the words that may name the loss of each marked word.
 func placesOf(t *testing.T, file string) map[string][]string {
 	word := regexp.MustCompile(`\bz\d\d\b`)
 	places := map[string][]string{}
@@ -162,7 +162,7 @@ func placesOf(t *testing.T, file string) map[string][]string {
 		case string:
 			for _, m := range word.FindAllString(v, -1) {
 				for i, k := range keys {
-					// The list that a task stands in names nothing of the task.
+					// The name of the list of tasks says nothing about a task.
 					if i >= len(keys)-2 || !slices.Contains(listKeys, strings.ToLower(k)) && !slices.Contains(groupKeys, k) {
 						places[m] = append(places[m], k)
 					}

@@ -13,8 +13,8 @@ import (
 	"git-ralph/plan"
 )
 
-// TestImportShapes: files as people have them come in as a person would read them,
-// and what does not is named. testdata/shapes.txtar says how.
+// TestImportShapes: real files are imported as a person would read them, and losses
+// are named. testdata/shapes.txtar has the results.
 func TestImportShapes(t *testing.T) {
 	archive, err := txtar.ParseFile("testdata/shapes.txtar")
 	if err != nil {
@@ -72,7 +72,7 @@ func TestImportEncodings(t *testing.T) {
 	}
 }
 
-// TestImportManyTasks: thousands of tasks come in, in every syntax.
+// TestImportManyTasks: thousands of tasks can be imported in every syntax.
 func TestImportManyTasks(t *testing.T) {
 	const n = 5000
 	var md, yaml, csv strings.Builder

@@ -66,7 +66,7 @@ func TestParseYAML(t *testing.T) {
 	}
 }
 
-// TestParseYAMLRefuses: what is not read is refused by name and line.
+// TestParseYAMLRefuses: unsupported syntax is refused by name and line.
 func TestParseYAMLRefuses(t *testing.T) {
 	for _, row := range []struct {
 		text string
@@ -91,7 +91,7 @@ func TestParseYAMLRefuses(t *testing.T) {
 	}
 }
 
-// TestYAMLLines: a value knows the line that a person looks for it on.
+// TestYAMLLines: a value has the line on which a person looks for it.
 func TestYAMLLines(t *testing.T) {
 	n, fault := ParseYAML([]byte("# head\ntasks:\n  - id: a\n    text: |\n      x\n    deps:\n      - b\n"))
 	if fault != nil {
@@ -104,7 +104,7 @@ func TestYAMLLines(t *testing.T) {
 	}
 }
 
-// FuzzParseYAML: no text makes the reader fail otherwise than by a fault.
+// FuzzParseYAML: any text is read or returns a fault.
 func FuzzParseYAML(f *testing.F) {
 	for _, s := range []string{"a: [b, {c: d}]\n", "- |\n  x\n- >-\n  y\n", "\"a\": 'b\n  c'\n", "---\n? x\n",
 		"a: \"\\u12\"", "- - -"} {

@@ -155,7 +155,7 @@ func FuzzDecode(f *testing.F) {
 	x.Version = 2
 	f.Add(x.Encode())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		// A right checksum lets the input get past the first check.
+		// A null checksum lets the input pass the first check.
 		if len(data) >= 32 {
 			data = append(bytes.Clone(data[:len(data)-20]), make([]byte, 20)...)
 		}
@@ -175,8 +175,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestDecodeAllocatesOnce: the entries of an index are put into one list, which does
-// not grow from one to the next.
+// TestDecodeAllocatesOnce: the entries of an index are decoded into one list that
+// does not grow.
 func TestDecodeAllocatesOnce(t *testing.T) {
 	f := &File{Version: 2}
 	for n := range 2000 {

@@ -13,8 +13,8 @@ type pipe struct{ *bytes.Buffer }
 
 func (pipe) Close() error { return nil }
 
-// say plays lines of a client to a session without a process, and returns what the
-// client was told, line by line.
+// say plays a client's lines to a session without a process. It returns the lines
+// that the client was sent.
 func say(t *testing.T, lines ...string) (told []string, s *conversation) {
 	t.Helper()
 	req := session.Request{Phase: "building", Prompt: "PROMPT", System: "SYSTEM", Self: "/bin/git-ralph",

@@ -107,7 +107,7 @@ func play(name string) int {
 	if m, ok := a.hear(); !ok {
 		return 0
 	} else if m["type"] == "user" && (name == "old" || name == "hookless" || name == "refuses") {
-		os.WriteFile("prompted", nil, 0o644) // a client that cannot be guarded was given work
+		os.WriteFile("prompted", nil, 0o644) // an unguarded client was given work
 	}
 	a.say(initLine)
 	switch name {

@@ -23,9 +23,8 @@ import (
 )
 
 // These tests run the real Claude Code against a scripted model. They need the
-// client's binary and nothing else: no key, no network. Each run has a fresh
-// HOME and an environment of its own, and the whole test runs again inside of a
-// network namespace that has nothing but loopback.
+// client's binary, but no key and no network. Each run has a fresh HOME and its own
+// environment. The whole test runs again in a network namespace with only loopback.
 const (
 	clientVariable = "RALPH_TEST_CLAUDE"
 	pinnedClient   = "../../../fixtures/clients/node_modules/@anthropic-ai/claude-code-linux-x64/claude"
@@ -157,7 +156,7 @@ func (l lab) followUp(t *testing.T) {
 		res := e.run(t, l, t.Context(), nil)
 		want := []session.OutcomeKind{session.Completed, session.Completed}
 		if turns > 0 {
-			want[0] = session.MaxTurns // and stays the outcome, whatever came after
+			want[0] = session.MaxTurns // this stays the outcome, whatever follows
 		}
 		e.wantOutcome(t, res, want[0], "")
 		if !slices.Equal(ends, want) || len(e.calls) != 1 {
@@ -171,7 +170,7 @@ func (l lab) followUp(t *testing.T) {
 	}
 }
 
-// phaseTools: what a phase does not offer is neither offered nor run.
+// phaseTools: a tool that is not part of the phase is neither offered nor run.
 func (l lab) phaseTools(t *testing.T) {
 	e := l.experiment(t, nil, func(dir string) fakemodel.Script {
 		return fakemodel.Script{call("Write", fmt.Sprintf(`{"file_path":%q,"content":"x"}`, dir+"/no.txt")),
@@ -212,7 +211,7 @@ func (l lab) bare(t *testing.T) {
 	}
 }
 
-// hang: a provider that never answers, a client that waits for it.
+// hang: the provider never answers, and the client waits for it.
 func (l lab) hang(t *testing.T) {
 	e := l.experiment(t, map[string]string{"API_TIMEOUT_MS": "600000"}, func(string) fakemodel.Script {
 		return fakemodel.Script{{NoAnswer: true, Repeat: -1}}
@@ -243,7 +242,7 @@ func (l lab) interrupt(t *testing.T) {
 	}
 }
 
-// kill: the client is killed; its command, in a session of its own, dies with the group.
+// kill: the client is killed. Its command, in its own session, dies with the group.
 func (l lab) kill(t *testing.T) {
 	e := l.experiment(t, nil, func(string) fakemodel.Script {
 		return fakemodel.Script{bash("echo $PPID >pid; echo $$ >shell; tail -f /dev/null")}
@@ -274,7 +273,7 @@ func (l lab) kill(t *testing.T) {
 	}
 }
 
-// provider: failures of the provider that only this client tells apart; the others are in the conformance test.
+// provider: provider failures that only this client distinguishes; the others are in the conformance test.
 func (l lab) provider(t *testing.T) {
 	reset := time.Now().Add(2 * time.Hour).Unix()
 	rows := []struct {
@@ -308,8 +307,8 @@ func (l lab) provider(t *testing.T) {
 	}
 }
 
-// sandboxed: the client works behind the kernel's boundary too, which holds
-// although the guard lets everything pass, and its end is passed on.
+// sandboxed: the client also works in the sandbox, which holds although the guard
+// allows everything. The client's end is passed on.
 func (l lab) sandboxed(t *testing.T) {
 	for _, r := range []struct {
 		why  string
@@ -374,8 +373,8 @@ func (l lab) subagent(t *testing.T) {
 	}
 }
 
-// mcp: a server of the settings is reached, with its own environment and
-// without the client's credentials.
+// mcp: the client reaches a server from the settings, which has its own environment
+// and not the client's credentials.
 func (l lab) mcp(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -37,7 +37,7 @@ func replay(t *testing.T, name string, trust bool) (*conversation, []session.Age
 	var events []session.AgentEvent
 	s := offline(func(e session.AgentEvent) { events = append(events, e) })
 	lines := &client.Lines{Max: client.MaxLine, Line: func(data []byte, cut bool) {
-		// The recording's own host answered; here only what the client told counts.
+		// The host of the recording answered; only the client's side counts here.
 		l, ok := parse(data)
 		if !ok || cut {
 			t.Fatalf("%s: not a JSON line: %.100s", name, data)
@@ -90,8 +90,8 @@ func (nopCloser) Close() error                { return nil }
 
 func usd(micro int64) *int64 { return &micro }
 
-// Every recorded ending is told for what it was. Recordings without our hook
-// protocol ran their calls unjudged, which is what must be noticed there.
+// Every recorded ending is recognised. Recordings without our hook protocol ran
+// their calls unjudged, which must be noticed.
 func TestRecordedEndings(t *testing.T) {
 	at := func(sec int64) time.Time { return time.Unix(sec, 0).UTC() }
 	const trust = true
@@ -276,7 +276,7 @@ func TestRecordedEvents(t *testing.T) {
 	}
 }
 
-// What the client returned by its schema is handed on, and nothing when it did not.
+// Output that follows the schema is handed on; otherwise there is none.
 func TestRecordedStructuredOutput(t *testing.T) {
 	for name, want := range map[string]string{"schema-ok": `{"verdict":"pass","n":3}`, "schema-notool": "",
 		"ctl-full": ""} {

@@ -36,7 +36,7 @@ func stage(t *testing.T, name string) (*Agent, session.Request) {
 	return &Agent{Path: self, Grace: 100 * time.Millisecond}, req
 }
 
-// hasty is a clock on which one limit, which is no setting, is over at once.
+// hasty is a clock on which one fixed limit passes at once.
 func hasty(limit time.Duration) *proc.Clock {
 	return &proc.Clock{Now: time.Now, AfterFunc: func(d time.Duration, f func()) func() bool {
 		if d == limit {
@@ -135,7 +135,7 @@ func TestHugeCall(t *testing.T) {
 	}
 }
 
-// Every question of the client gets an answer, and none of them a yes by mistake.
+// Every question of the client gets an answer, and none is allowed by mistake.
 func TestAnswers(t *testing.T) {
 	agent, req := stage(t, "asks")
 	if res, err := agent.Run(t.Context(), req, nil); err != nil || res.Outcome != session.Completed {
@@ -181,7 +181,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// A client that talks and never listens is ended by the wall clock at the latest.
+// A client that never reads its input is ended by the wall clock at the latest.
 func TestDeaf(t *testing.T) {
 	agent, req := stage(t, "deaf")
 	req.Timeout = 300 * time.Millisecond
@@ -271,8 +271,8 @@ func TestEnviron(t *testing.T) {
 		"IS_SANDBOX=1", "CLAUDE_CODE_MAX_RETRIES=7", "ENABLE_TOOL_SEARCH=true", "CLAUDE_CODE_USE_BEDROCK=1"}
 	env := environ(session.Request{Env: base, Idle: time.Minute}, false)
 	want := map[string]string{
-		"ANTHROPIC_API_KEY": "k", "CLAUDE_CODE_OAUTH_TOKEN": "o", "CLAUDE_CODE_USE_BEDROCK": "1", // the user's way in
-		"CLAUDE_CODE_SIMPLE": "", "CLAUDECODE": "", "CLAUDE_CODE_ENTRYPOINT": "", "IS_SANDBOX": "", // not ours, or against us
+		"ANTHROPIC_API_KEY": "k", "CLAUDE_CODE_OAUTH_TOKEN": "o", "CLAUDE_CODE_USE_BEDROCK": "1", // the user's login
+		"CLAUDE_CODE_SIMPLE": "", "CLAUDECODE": "", "CLAUDE_CODE_ENTRYPOINT": "", "IS_SANDBOX": "", // foreign or harmful
 		"CLAUDE_CODE_MAX_RETRIES": "7", "ENABLE_TOOL_SEARCH": "false", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
 		"CLAUDE_STREAM_IDLE_TIMEOUT_MS": "30000", "API_TIMEOUT_MS": "30000", "RALPH_PHASE": "",
 	}
@@ -347,7 +347,7 @@ func TestToolServer(t *testing.T) {
 			t.Errorf("%s:\n got %s\nwant %s", r.why, g, r.want)
 		}
 	}
-	// A call that the client gives up ends.
+	// A call that the client cancels ends.
 	done := make(chan object, 1)
 	server.serve("long", json.RawMessage(`{"id":7,"method":"tools/call","params":{"name":"ralph_a",`+
 		`"arguments":{"wait":1}}}`), func(o object) { done <- o })
@@ -368,7 +368,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// What a client is worth before it gets any work.
+// A client is probed before it gets any work.
 func TestProbe(t *testing.T) {
 	rows := []struct {
 		why, play, version, path string
@@ -400,7 +400,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// A client that cannot log in is known before its first run, where that can be seen.
+// A client without a login is found before its first run, if that can be seen.
 func TestLogin(t *testing.T) {
 	home := t.TempDir()
 	file := filepath.Join(home, CredentialFile)

@@ -6,8 +6,8 @@ import (
 	"git-ralph/loop/session"
 )
 
-// TestSubAgentsAreNamed: what a sub-agent says and calls has its name, from the
-// call that began it to that call's result.
+// TestSubAgentsAreNamed: a sub-agent's messages and calls have its name, from the
+// call that starts it to that call's result.
 func TestSubAgentsAreNamed(t *testing.T) {
 	s := newStream()
 	read := func(text string) []session.AgentEvent {

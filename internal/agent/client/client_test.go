@@ -14,8 +14,8 @@ import (
 	"git-ralph/loop/session"
 )
 
-// Texts of a line of JSON that is too long are shortened, whatever stands in them and
-// wherever the writes end, so that the rest can be read. More than that is cut.
+// Texts in an overlong line of JSON are shortened, whatever they contain and wherever
+// writes end, so that the rest can be read. A line that is still too long is cut.
 func TestLongLinesOfJSON(t *testing.T) {
 	long := strings.Repeat("x", 3*MaxText)
 	escapes := strings.Repeat(`\"\\\u00e9`, MaxText)
@@ -84,7 +84,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// However output is cut into writes, the same lines come out.
+// The same lines come out however the output is split into writes.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("a\nbb\n\nccccccccccccccccccccc\nd"), 3)
 	f.Add([]byte("\n\n\n"), 1)
@@ -179,7 +179,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// A call that the harness executes may end: the silence after it counts.
+// A call that the harness executes may end. The silence counts from then on.
 func TestWatchAfterBusy(t *testing.T) {
 	c, busy := &fakeclock.Clock{}, 1
 	w := NewWatch(0, time.Minute, func() int { return busy }, c.Clock())

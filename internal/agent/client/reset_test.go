@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	_ "time/tzdata" // a system without a table of zones knows none of the rows
+	_ "time/tzdata" // the rows need it on a system without time zones
 )
 
 func TestResetTime(t *testing.T) {
@@ -70,7 +70,7 @@ func TestResetTime(t *testing.T) {
 	}
 	for _, r := range rows {
 		if runtime.GOOS == "windows" && strings.Contains(r.why, "zone") {
-			continue // no zone is known by name there
+			continue // it has no named zones
 		}
 		got := ""
 		if at := ResetTime(r.text, now); !at.IsZero() {
@@ -82,7 +82,7 @@ func TestResetTime(t *testing.T) {
 	}
 }
 
-// What a plain client says of the end of its limit, in each form that its documentation allows.
+// The end of its limit as a plain client prints it, in each form that its documentation allows.
 func TestPrintedUntil(t *testing.T) {
 	now := time.Now().UTC().Truncate(time.Second)
 	in2h := now.Add(2 * time.Hour)

@@ -68,8 +68,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// asks is a session without a process that was asked one thing; it returns what
-// the client is told.
+// asks plays one request of a client to a session without a process, and returns
+// the answer.
 func asks(t *testing.T, phase, line string) (answer string, judged []string) {
 	t.Helper()
 	var out strings.Builder
@@ -144,7 +144,7 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
-// What npm puts on PATH is a script; the program that it starts is run itself.
+// npm puts a script on PATH. We run the program that it starts.
 func TestFind(t *testing.T) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("the folders of npm packages are named after another system here")

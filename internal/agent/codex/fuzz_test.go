@@ -11,9 +11,9 @@ import (
 	"git-ralph/loop/session"
 )
 
-// FuzzTranscript: whatever the client prints, the run ends with one outcome, what
-// was recorded is JSON, nothing is counted below zero, no call is accepted that
-// the guard refuses, and a run in which one ran is not a completed one.
+// FuzzTranscript: whatever the client prints, the run ends with one outcome, the
+// record is JSON and no figure is negative. A call that the guard refuses is never
+// accepted. If one ran, the run is not completed.
 func FuzzTranscript(f *testing.F) {
 	transcripts.Each(f, "codex", func(printed []byte) { f.Add(printed, "building", 0) })
 	f.Add([]byte(`{"id":1,"method":"item/commandExecution/requestApproval","params":{"itemId":"c","command":"x"}}`+"\n"+

@@ -189,7 +189,7 @@ func TestFlood(t *testing.T) {
 	if res.Outcome != session.Completed || !b.claims(t) {
 		t.Errorf("%s %s", res.Outcome, res.Detail)
 	}
-	// The heap in use at the end and what the runtime ever asked the system for.
+	// The heap in use, and all memory ever requested from the system.
 	if grown := int64(after.Sys) - int64(before.Sys); grown > 48<<20 && !underRace {
 		t.Errorf("100 MB of output made the process grow by %d MB", grown>>20)
 	}
@@ -198,7 +198,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// What an agent leaves behind is gone when the group is closed.
+// An agent's remaining processes end when the group is closed.
 func TestForking(t *testing.T) {
 	b := newBench(t)
 	if res := b.run(t, fixture(t, "forking.sh")); res.Outcome != session.Completed {

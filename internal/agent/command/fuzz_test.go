@@ -9,8 +9,8 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// FuzzTranslate: whatever a client of a preset prints, each line of ours that is
-// made of it is one JSON value, and no sum turns negative.
+// FuzzTranslate: whatever a preset's client prints, each line that we make of it is
+// one JSON value, and no sum is negative.
 func FuzzTranslate(f *testing.F) {
 	for _, line := range []string{
 		`{"type":"assistant","message":{"content":[{"type":"text","text":"a"},{"type":"tool_use","name":"x","input":{}}]}}`,
@@ -21,7 +21,7 @@ func FuzzTranslate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if bytes.ContainsAny(data, "\n") {
-			return // a line has none
+			return // not a single line
 		}
 		var record bytes.Buffer
 		p := client.NewPrinted(nil, client.NewTranscript(&record))

@@ -13,7 +13,7 @@ import (
 	"git-ralph/loop/session"
 )
 
-// What each preset starts, by the documentation of its client.
+// The command of each preset, from the documentation of its client.
 func TestPresetCommands(t *testing.T) {
 	want := map[string]string{
 		"aider": "aider --message-file /run/prompt.md --yes-always --no-auto-commits --no-dirty-commits --no-gitignore " +
@@ -48,8 +48,8 @@ func TestPresetCommands(t *testing.T) {
 	}
 }
 
-// What clients that print JSON say becomes events, usage and outcomes; what they
-// print besides is transcript.
+// JSON that a client prints becomes events, usage and outcomes. Its other output
+// becomes transcript.
 func TestPresetOutput(t *testing.T) {
 	recorded := func(name string) string { // runs of the real client with a scripted model
 		path, err := filepath.Abs(filepath.Join("testdata", name+".jsonl"))

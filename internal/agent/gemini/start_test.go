@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What a package manager puts on PATH may be a script of a shell; node gets the program behind it.
+// A package manager may put a shell script on PATH. node then gets the program that it starts.
 func TestStartedByAScript(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "lib", "gemini.js")

@@ -178,7 +178,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// Every bad end is told for what it is.
+// Every bad end is recognised.
 func TestEnds(t *testing.T) {
 	rows := []struct {
 		why, steps string
@@ -251,7 +251,7 @@ func TestSilentCommand(t *testing.T) {
 			os.WriteFile(file("go"), nil, 0o644)
 			if after.kind == session.Hang {
 				appears("ended")
-				for t.Context().Err() == nil { // the call's end is on its way to the harness
+				for t.Context().Err() == nil { // the harness has yet to hear of the call's end
 					clock.Advance(time.Minute)
 					time.Sleep(5 * time.Millisecond)
 				}
@@ -265,7 +265,7 @@ func TestSilentCommand(t *testing.T) {
 	}
 }
 
-// What fork leaves behind is really gone from its parent, and from the group in the end.
+// A forked process really leaves its parent, and ends with the group.
 func TestFork(t *testing.T) {
 	s := newStage(t)
 	s.run(t, steps(`{ fork = "echo $$ >pid; exec sleep 600" }, { run = "while [ ! -s pid ]; do sleep 0.05; done" }`))

@@ -26,8 +26,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestLinesAreWhole: what stayed and went is the old text, what stayed and came the
-// new one, also with more lines than there are letters in any alphabet.
+// TestLinesAreWhole: kept and removed lines make the old text, kept and added ones
+// the new text, even with more lines than an alphabet has letters.
 func TestLinesAreWhole(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, n := range []int{0, 1, 10, 300, 3000} {
