@@ -2,6 +2,9 @@ module git-ralph
 
 go 1.26.0
 
+// npm adds and removes folders there while `./...` is expanded.
+ignore ./fixtures/clients
+
 require (
 	charm.land/bubbletea/v2 v2.0.10
 	github.com/alecthomas/kong v1.17.0

@@ -65,7 +65,7 @@ pictures:
         -run '^(TestPageInABrowser|TestPictureOfTheLiveView)$' -artifacts -outputdir {{justfile_directory()}}
 
 lint:
-    test -z "$(gofmt -l .)"
+    test -z "$(git ls-files -z '*.go' | xargs -0 gofmt -l)"
     go vet ./...
     go tool staticcheck ./...
 
