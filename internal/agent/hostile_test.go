@@ -15,6 +15,7 @@ import (
 	"git-ralph/fixtures/long"
 	"git-ralph/internal/agent/acp"
 	"git-ralph/internal/agent/claude"
+	"git-ralph/internal/agent/client"
 	"git-ralph/internal/agent/codex"
 	"git-ralph/internal/agent/command"
 	"git-ralph/internal/agent/gemini"
@@ -167,7 +168,11 @@ func TestHostileClients(t *testing.T) {
 				var clock *proc.Clock
 				switch stays := strings.Contains(r.script, "DONE; exec sleep"); {
 				case mute:
-					clock = hasty(map[bool]time.Duration{true: 2 * time.Minute, false: 30 * time.Second}[driver == "acp"])
+					limit := client.StartLimit
+					if driver == "acp" {
+						limit = acp.StartLimit
+					}
+					idle, clock = 2*limit, hasty(limit)
 				case stays && ownLimits:
 					clock = hasty(10 * time.Second)
 				case stays: // after that file the script is silent

@@ -30,9 +30,9 @@ type Agent struct {
 	Clock *proc.Clock
 }
 
-// startLimit is longer than that of other clients: what a command line starts may
+// StartLimit is longer than that of other clients: what a command line starts may
 // have to be fetched first.
-const startLimit = 5 * time.Minute
+const StartLimit = 5 * time.Minute
 
 // Run runs the client once. What the client does wrong is an Outcome; an error
 // means that it could not be started.
@@ -48,7 +48,7 @@ func (a *Agent) Run(ctx context.Context, req session.Request, events func(sessio
 	}
 	env := client.Set(client.Environ(req), "RALPH_RUN_MODEL="+req.Model)
 	s := &conversation{Session: client.NewSession(req, events, a.Clock, a.Grace), env: env, calls: map[string]*call{}}
-	s.Awaited, s.StartLimit, s.Stays = "session", startLimit, true
+	s.Awaited, s.StartLimit, s.Stays = "session", StartLimit, true
 	result, _, err := s.Play(ctx, command.Resolve(a.Argv, req.Dir, env), env, s)
 	if err != nil {
 		return result, fmt.Errorf("run the agent: %w", err)

@@ -16,7 +16,7 @@ import (
 // Shake starts a client for its first words alone, and ends it: who it says that it
 // is, and which version. An error says why it is no client of the protocol.
 func Shake(ctx context.Context, argv []string, dir string, env []string) (name, version string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	ctx, cancel := context.WithTimeout(ctx, StartLimit)
 	defer cancel()
 	stderr := proc.NewHeadTail(16 << 10)
 	p, err := proc.Start(context.WithoutCancel(ctx), proc.Command{Argv: command.Resolve(argv, dir, env), Dir: dir,
@@ -53,7 +53,7 @@ func Shake(ctx context.Context, argv []string, dir string, env []string) (name, 
 			err = errors.New("it ended without an answer")
 		}
 	case <-ctx.Done():
-		err = fmt.Errorf("it gave no answer within %s", client.Span(startLimit))
+		err = fmt.Errorf("it gave no answer within %s", client.Span(StartLimit))
 	}
 	out.Close()
 	p.Stop(time.Second)
