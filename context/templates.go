@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
 	"sync"
 
 	"git-ralph/internal/text"
+	"git-ralph/internal/text/lazyregexp"
 )
 
 //go:embed templates/*.md
@@ -180,7 +180,7 @@ func (t *Templates) pass(name string) *template {
 	return t.byRole[Reviewer]
 }
 
-var templateTag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{\{([#^/]?)\s*([^{}]*?)\s*\}\}`) })
+var templateTag = lazyregexp.New(`\{\{([#^/]?)\s*([^{}]*?)\s*\}\}`)
 
 // parseTemplate checks a template against the fields of its role.
 func parseTemplate(file, text string, role Role) (*template, error) {

@@ -1,16 +1,16 @@
 package guard
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // plainName matches the name of a program that is looked up on PATH.
-var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]*$`) })
+var plainName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.+-]*$`)
 
 // Programs are the programs that a shell line needs on PATH to succeed, in
 // their order: names that are written out and that the line runs whatever comes

@@ -6,12 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"regexp"
 	"sort"
 	"strings"
-	"sync"
 
 	agentctx "git-ralph/context"
+	"git-ralph/internal/text/lazyregexp"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -37,21 +36,17 @@ type Spec struct {
 }
 
 // specHeading matches an ATX heading and its level.
-var specHeading = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$`)
-})
+var specHeading = lazyregexp.New(`^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$`)
 
 // specItem matches an entry of a checklist.
-var specItem = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\s*(?:[-*+]|\d{1,4}[.)])[ \t]+\[[ xX]\][ \t]+(\S.*?)\s*$`)
-})
+var specItem = lazyregexp.New(`^\s*(?:[-*+]|\d{1,4}[.)])[ \t]+\[[ xX]\][ \t]+(\S.*?)\s*$`)
 
 // listItem matches any entry of a list, which ends the entry before it.
-var listItem = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*(?:[-*+]|\d{1,4}[.)])[ \t]`) })
+var listItem = lazyregexp.New(`^\s*(?:[-*+]|\d{1,4}[.)])[ \t]`)
 
 // measured matches what makes a success criterion measurable: a figure, a
 // command or a quoted value.
-var measured = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("[0-9]|`[^`]+`|\"[^\"]+\"") })
+var measured = lazyregexp.New("[0-9]|`[^`]+`|\"[^\"]+\"")
 
 // ParseSpec reads a spec. Headings count in any case and at any level;
 // whatever is inside a code fence or a comment does not. It never fails: what

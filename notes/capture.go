@@ -2,14 +2,13 @@ package notes
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
 	"git-ralph/internal/text"
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // The harness captures memory at three boundaries, whether or not the agent
@@ -193,7 +192,7 @@ func AddMemory(current, content string, iteration int) string {
 	return text
 }
 
-var noteBegins = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^- Iteration (\d+): `) })
+var noteBegins = lazyregexp.New(`(?m)^- Iteration (\d+): `)
 
 // MemoryUpTo is what AddMemory has put together up to an iteration.
 func MemoryUpTo(current string, iteration int) string {

@@ -3,14 +3,13 @@ package notes
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	"git-ralph/internal/text"
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // The states of a knowledge entry.
@@ -34,7 +33,7 @@ func KnowledgeTypes() []KnowledgeType {
 	return []KnowledgeType{KConstraint, KDecision, KUnresolved, KGotcha, KPattern}
 }
 
-var hardWords = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\b(must|never)\b`) })
+var hardWords = lazyregexp.New(`(?i)\b(must|never)\b`)
 
 // Hard reports whether k is a hard constraint: a constraint that says must, must
 // not or never, as whole words in any case. One is only ever dropped by an
@@ -98,9 +97,7 @@ func freeID(taken map[string]bool, t KnowledgeType, slug string) string {
 	return id
 }
 
-var knowledgeID = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^K-(constraint|decision|pattern|gotcha|unresolved)-[A-Za-z0-9][A-Za-z0-9._-]*$`)
-})
+var knowledgeID = lazyregexp.New(`^K-(constraint|decision|pattern|gotcha|unresolved)-[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // CheckKnowledge reports whether add may join existing, as a whole. The error
 // joins every reason (errors.Join). The rules, which no writer can break:

@@ -3,12 +3,11 @@ package notes
 import (
 	"encoding/base64"
 	"math"
-	"regexp"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"git-ralph/internal/stable"
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // Redacted replaces a secret in Redact.
@@ -354,12 +353,10 @@ func valueAfter(s string, i int) (from, to int, call bool) {
 }
 
 var (
-	envName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:--?[a-z0-9-]+|[A-Z][A-Z0-9_]*)$`) })
-	codePath = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(
-			`^[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+;?$`)
-	})
-	identifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_]+$`) })
+	envName  = lazyregexp.New(`^(?:--?[a-z0-9-]+|[A-Z][A-Z0-9_]*)$`)
+	codePath = lazyregexp.New(
+		`^[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+;?$`)
+	identifier = lazyregexp.New(`^[A-Za-z_]+$`)
 )
 
 // assigned reports whether name = value is a secret. The value has its quotes;

@@ -3,6 +3,8 @@ package notes
 import (
 	"regexp"
 	"sync"
+
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // secretForm is one kind of secret. Group 1 of the regular expression, if any, is the part to
@@ -34,7 +36,7 @@ type secretRule struct {
 var secretRules = sync.OnceValue(func() []secretRule {
 	out := make([]secretRule, len(secretForms))
 	for i, f := range secretForms {
-		out[i] = secretRule{f.hints, sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(f.re) }),
+		out[i] = secretRule{f.hints, lazyregexp.New(f.re),
 			f.reach == whole}
 	}
 	return out

@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"git-ralph/internal/text"
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // Repaired is a handoff with formal faults after the harness has put defaults in
@@ -72,7 +71,7 @@ func firstText(texts ...string) string {
 	return ""
 }
 
-var looseComma = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`,(\s*[}\]])`) })
+var looseComma = lazyregexp.New(`,(\s*[}\]])`)
 
 // looseObject is the JSON object in a text: the whole text, or what is between
 // the first and the last brace, in a code block or in prose.

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"git-ralph/internal/text"
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // Text from agents ends up in commit messages, terminals, web pages and the
@@ -84,25 +85,19 @@ func OneLine(s string, max int) string {
 }
 
 var (
-	titleRef     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(#|\bGH-)(\d)`) })
-	titleMention = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(^|[^0-9A-Za-z_./\x60-])@([0-9A-Za-z])`)
-	})
-	titleMerge = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|\s)!(\d)`) })
-	titleSkip  = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(
-			`(?i)[\[(]\s*((?:skip|no)[ ` +
-				`-](?:ci|cd|actions|checks|workflows?|pipelines?|travis|appveyor|azurepipelines|cirrus|circleci|vercel|netlify|` +
-				`render|deploy|preview|tests?)|(?:ci|cd|actions|azurepipelines|travis|appveyor|circleci|vercel|netlify|render|` +
-				`cirrus)[ -]skip|\*\*\*no_ci\*\*\*)\s*[\])]`)
-	})
+	titleRef     = lazyregexp.New(`(#|\bGH-)(\d)`)
+	titleMention = lazyregexp.New(`(^|[^0-9A-Za-z_./\x60-])@([0-9A-Za-z])`)
+	titleMerge   = lazyregexp.New(`(^|\s)!(\d)`)
+	titleSkip    = lazyregexp.New(
+		`(?i)[\[(]\s*((?:skip|no)[ ` +
+			`-](?:ci|cd|actions|checks|workflows?|pipelines?|travis|appveyor|azurepipelines|cirrus|circleci|vercel|netlify|` +
+			`render|deploy|preview|tests?)|(?:ci|cd|actions|azurepipelines|travis|appveyor|circleci|vercel|netlify|render|` +
+			`cirrus)[ -]skip|\*\*\*no_ci\*\*\*)\s*[\])]`)
 	// A forge closes issues that a commit on its main branch says it fixes.
-	closingRef = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(
-			`(?i)(\b(?:close|fix|resolve|implement)(?:s|d|es|ed|ing)?\b:?\s+(?:issue\s+)?)([\w./-]*[#!]|GH-)(\d)`)
-	})
-	titleNoCI       = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\*\*\*\s*no_ci\s*\*\*\*`) })
-	titleAutosquash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(fixup|squash|amend)!`) })
+	closingRef = lazyregexp.New(
+		`(?i)(\b(?:close|fix|resolve|implement)(?:s|d|es|ed|ing)?\b:?\s+(?:issue\s+)?)([\w./-]*[#!]|GH-)(\d)`)
+	titleNoCI       = lazyregexp.New(`(?i)\*\*\*\s*no_ci\s*\*\*\*`)
+	titleAutosquash = lazyregexp.New(`^(fixup|squash|amend)!`)
 )
 
 // Title makes s fit for the subject of a commit: one line, at most 72
@@ -136,7 +131,7 @@ func replace(s, chars string, re func() *regexp.Regexp, by string) string {
 const NarrativeWidth = 100
 
 var (
-	trailerLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*\s*[:=]`) })
+	trailerLine = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9-]*\s*[:=]`)
 	dividerLine = sync.OnceValue(func() *regexp.Regexp {
 		// git's patch divider, scissors, diff and mbox starts, conflict marks,
 		// and comment lines of the usual comment characters.

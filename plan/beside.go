@@ -2,14 +2,15 @@ package plan
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // pathLike finds words that name a file or a folder: with a slash in them, or with
 // the ending of a file.
-var pathLike = regexp.MustCompile(strings.Join([]string{
+var pathLike = lazyregexp.New(strings.Join([]string{
 	`[A-Za-z0-9_.@+-]*(?:/[A-Za-z0-9_.@+*-]+)+/?`,  // lib/parse.js, internal/cli/
 	`[A-Za-z0-9_.@+-]+/`,                           // lib/
 	`[A-Za-z0-9_@+-]+\.[A-Za-z][A-Za-z0-9]{1,4}\b`, // x.js
@@ -17,14 +18,14 @@ var pathLike = regexp.MustCompile(strings.Join([]string{
 }, "|"))
 
 // webAddress is no path, however many slashes it has.
-var webAddress = regexp.MustCompile(`[a-z]+://\S+`)
+var webAddress = lazyregexp.New(`[a-z]+://\S+`)
 
 // Paths are the files and folders that a task names in its title, its description
 // and its criteria.
 func Paths(t Task) []string {
 	var out []string
 	for _, text := range append([]string{t.Title, t.Description}, t.Criteria...) {
-		for _, word := range pathLike.FindAllString(webAddress.ReplaceAllString(text, ""), -1) {
+		for _, word := range pathLike().FindAllString(webAddress().ReplaceAllString(text, ""), -1) {
 			p := strings.TrimPrefix(path.Clean(strings.TrimRight(word, ".*")), "/")
 			if p != "." && p != "" && p != "and/or" && !slices.Contains(out, p) {
 				out = append(out, p)

@@ -2,10 +2,10 @@ package plan
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // Critic is what a review knows besides the plan. The zero value judges by the
@@ -82,7 +82,7 @@ var shellWords = strings.Fields(". : [ [[ { ( ! alias bg break case cd command c
 // ShellWord says that a shell knows a command without a program of that name.
 func ShellWord(name string) bool { return slices.Contains(shellWords, name) }
 
-var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]*$`) })
+var plainWord = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.+-]*$`)
 
 // programOf is the program that a command begins with, "" where that is not
 // plain: a builtin, a path (a task may make the file), a quotation.
@@ -167,12 +167,8 @@ func isProse(s string, missing bool) bool {
 // forgiven is the end of a line that succeeds whatever came before; sameLiteral compares
 // something with itself.
 var (
-	forgiven = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(\|\||;)\s*(true|:|exit 0|(echo|printf)\b[^|&;$<` + "`" + `'"]*(["'][^"'$]*["'])?)$`)
-	})
-	sameLiteral = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:test|\[{1,2}) +([\w."']+) +(?:=|==|-eq) +([\w."']+)(?: +\]{1,2})?$`)
-	})
+	forgiven    = lazyregexp.New(`(\|\||;)\s*(true|:|exit 0|(echo|printf)\b[^|&;$<` + "`" + `'"]*(["'][^"'$]*["'])?)$`)
+	sameLiteral = lazyregexp.New(`^(?:test|\[{1,2}) +([\w."']+) +(?:=|==|-eq) +([\w."']+)(?: +\]{1,2})?$`)
 )
 
 func isVacuous(s string) bool {

@@ -2,9 +2,9 @@ package sandbox
 
 import (
 	"errors"
-	"regexp"
 	"strings"
-	"sync"
+
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // gitConfig is what a file of git's configuration says, as far as secrets in it
@@ -290,13 +290,9 @@ func secretKey(key, value string) bool {
 	return false
 }
 
-var urlUser = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)([a-z][a-z0-9+.-]*://)([^/\s?#]*)@`)
-})
+var urlUser = lazyregexp.New(`(?i)([a-z][a-z0-9+.-]*://)([^/\s?#]*)@`)
 
-var urlQuery = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)([?&][^=&\s]*(?:token|secret|password|key)[^=&\s]*=)[^&\s]+`)
-})
+var urlQuery = lazyregexp.New(`(?i)([?&][^=&\s]*(?:token|secret|password|key)[^=&\s]*=)[^&\s]+`)
 
 // cleanURLs takes users and passwords out of the URLs in s. A user alone stays
 // where it is a name: ssh needs it, and for http a short one is no token.
@@ -316,12 +312,10 @@ func cleanURLs(s string) string {
 	return urlQuery().ReplaceAllString(s, "${1}hidden")
 }
 
-var tokenShape = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(
-		`gh[pousr]_[A-Za-z0-9]{16}|github_pat_[A-Za-z0-9_]{16}|glpat-[A-Za-z0-9_-]{16}|xox[a-z]-[A-Za-z0-9-]{10}|` +
-			`sk-[A-Za-z0-9_-]{20}|(?i)authorization\s*:|(?i)bearer\s+[A-Za-z0-9._~+/=-]{12}|(?i)private-token\s*:|` +
-			`(?i)\b(?:password|passwd|token|secret)=["']?[^\s"'$;]`)
-})
+var tokenShape = lazyregexp.New(
+	`gh[pousr]_[A-Za-z0-9]{16}|github_pat_[A-Za-z0-9_]{16}|glpat-[A-Za-z0-9_-]{16}|xox[a-z]-[A-Za-z0-9-]{10}|` +
+		`sk-[A-Za-z0-9_-]{20}|(?i)authorization\s*:|(?i)bearer\s+[A-Za-z0-9._~+/=-]{12}|(?i)private-token\s*:|` +
+		`(?i)\b(?:password|passwd|token|secret)=["']?[^\s"'$;]`)
 
 // looksSecret says that a text holds something of the shape of a token.
 func looksSecret(s string) bool { return len(s) >= 10 && tokenShape().MatchString(s) }

@@ -5,18 +5,16 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // login finds what a program logs in with among its settings.
-var login = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(
-		`(?im)_auth|token|password|passwd|secret|api_?key|credential|npmAuth|://[^/\s@]*:[^/\s@]+@|^\s*(?:-u|--?user|` +
-			`proxy-user)\b`)
-})
+var login = lazyregexp.New(
+	`(?im)_auth|token|password|passwd|secret|api_?key|credential|npmAuth|://[^/\s@]*:[^/\s@]+@|^\s*(?:-u|--?user|` +
+		`proxy-user)\b`)
 
 // settingsWithSecrets are the files of SettingsWithSecrets that hold a login.
 func settingsWithSecrets(home string) []string {

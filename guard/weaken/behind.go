@@ -2,12 +2,11 @@ package weaken
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"git-ralph/guard/script"
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // A file behind a check is either of the check, which decides what is tested and
@@ -213,18 +212,14 @@ func runsTests(name string, args []string) bool {
 	return false
 }
 
-var assertingWord = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^_?(assert|expect|should|fail|xfail|not_ok|nok|ok|pass|passed|failed|it|describe)` +
-		`([A-Z_0-9]\w*|s|ed|)$`)
-})
+var assertingWord = lazyregexp.New(`^_?(assert|expect|should|fail|xfail|not_ok|nok|ok|pass|passed|failed|it|describe)` +
+	`([A-Z_0-9]\w*|s|ed|)$`)
 
 // assertingFunction reports whether a function of a script asserts by its name.
 // Functions called check_x or verify_x are as often the project's own.
 func assertingFunction(name string) bool { return assertingWord().MatchString(name) }
 
-var shellUnknown = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("\\$\\w+|\\$\\{[^}]*\\}|\\$\\([^)]*\\)|\\*|`")
-})
+var shellUnknown = lazyregexp.New("\\$\\w+|\\$\\{[^}]*\\}|\\$\\([^)]*\\)|\\*|`")
 
 // unresolved notes that a check runs what only the shell knows, when the change
 // touched files that it could be.

@@ -2,12 +2,11 @@ package weaken
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"git-ralph/guard/script"
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // Code that a script of a check sources runs in the check's shell: it can end
@@ -80,9 +79,7 @@ func countsFailures(name string, s, from *script.Script) bool {
 	return false
 }
 
-var countName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)fail|err|bad|pass|ok\b|status|tests?$|^rc$|^ret$`)
-})
+var countName = lazyregexp.New(`(?i)fail|err|bad|pass|ok\b|status|tests?$|^rc$|^ret$`)
 
 // reaching is what a script does to the shell that sources it.
 func reaching(s *script.Script, direct map[string]bool, from *script.Script, all bool) []string {

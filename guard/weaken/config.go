@@ -2,12 +2,11 @@ package weaken
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"git-ralph/guard/script"
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // configJudge follows the commands of the checks to the files that decide what
@@ -278,7 +277,7 @@ var (
 	linters   = set("ruff mypy dmypy pyright basedpyright flake8 pylint black isort eslint standard xo stylelint " +
 		"prettier commitlint oxlint markdownlint biome tsc vue-tsc tsd rubocop")
 	manifests     = set("package.json pyproject.toml setup.cfg setup.py tox.ini Gemfile")
-	versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`["'=~^>@] ?v?\d+(\.\d+|["'])`) })
+	versionNumber = lazyregexp.New(`["'=~^>@] ?v?\d+(\.\d+|["'])`)
 )
 
 // significant is the part of a settings file that is no comment and no layout.

@@ -3,10 +3,10 @@ package weaken
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // around reports whether a function runs with each test of its class or file.
@@ -72,9 +72,7 @@ func (j *judge) movedBase(skips []string, n *unit) []string {
 	return skips
 }
 
-var gateName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`feature="([\w-]+)|cfg(?:_attr)?\((?:not\()?(\w+)[,)]`)
-})
+var gateName = lazyregexp.New(`feature="([\w-]+)|cfg(?:_attr)?\((?:not\()?(\w+)[,)]`)
 
 // knownGates are not defined by projects.
 var knownGates = set("test windows unix miri loom debug_assertions all any not")

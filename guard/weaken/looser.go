@@ -8,17 +8,15 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"git-ralph/guard/script"
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // Settings of runners and linters are compared member by member here. A change that
 // leaves out no more than before, or checks more, is not a finding.
 
-var settingKey = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^([A-Za-z_][\w.-]*) ?[=:]`)
-})
+var settingKey = lazyregexp.New(`^([A-Za-z_][\w.-]*) ?[=:]`)
 
 // settings are the values of each key of flattened INI or TOML lines, word by word.
 func settings(text string) map[string][]string {

@@ -2,10 +2,10 @@ package weaken
 
 import (
 	"go/build/constraint"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // A condition that skips a test on unusual systems alone (Windows, PyPy, an old
@@ -13,20 +13,18 @@ import (
 // something. elsewhere marks such skips.
 const elsewhere = " (on other platforms)"
 
-var foreignCondition = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(` + strings.Join([]string{
-		`sys\.platform(==|\.startswith)\(?"(win|darwin|cygwin|aix|sunos|freebsd|emscripten|wasi)\w*\)?`,
-		`(sys\.platform|os\.name)=="(win32|nt|java)`,
-		`sys\.platform!="linux`,
-		`notsys\.platform\.startswith\("linux\)`,
-		`platform\.system\(\)=="(Windows|Darwin|Java)`,
-		`platform\.system\(\)!="Linux`,
-		`platform\.python_implementation\(\)(=="PyPy|!="CPython)`,
-		`sys\.implementation\.name=="pypy`,
-		`sys\.version_info(\[:\d\])?<=?\((2.*|3|3,[0-9]|3,1[0-4])\)`,
-		`(compat\.|_compat\.)?(ON_|IS_|is_|on_)?(WIN|WINDOWS|windows|PYPY|pypy|MACOS|macos|CYGWIN|cygwin|WIN32|win32)`,
-	}, "|") + `)$`)
-})
+var foreignCondition = lazyregexp.New(`^(` + strings.Join([]string{
+	`sys\.platform(==|\.startswith)\(?"(win|darwin|cygwin|aix|sunos|freebsd|emscripten|wasi)\w*\)?`,
+	`(sys\.platform|os\.name)=="(win32|nt|java)`,
+	`sys\.platform!="linux`,
+	`notsys\.platform\.startswith\("linux\)`,
+	`platform\.system\(\)=="(Windows|Darwin|Java)`,
+	`platform\.system\(\)!="Linux`,
+	`platform\.python_implementation\(\)(=="PyPy|!="CPython)`,
+	`sys\.implementation\.name=="pypy`,
+	`sys\.version_info(\[:\d\])?<=?\((2.*|3|3,[0-9]|3,1[0-4])\)`,
+	`(compat\.|_compat\.)?(ON_|IS_|is_|on_)?(WIN|WINDOWS|windows|PYPY|pypy|MACOS|macos|CYGWIN|cygwin|WIN32|win32)`,
+}, "|") + `)$`)
 
 // foreign reports whether a condition in the text of a reader holds on unusual
 // systems alone.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // Outcome is what one test of a run came to.
@@ -117,13 +119,11 @@ func (p *runParser) broken(unit string) {
 }
 
 // unresolved are the messages of interpreters for names that do not exist.
-var unresolved = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`ImportError|ModuleNotFoundError|NameError: name|` +
-		`AttributeError: (module|type object|'\w+' object has no attribute|partially)|` +
-		`TypeError( \[Error\])?: .{1,80} is not a (function|constructor)|` +
-		`ReferenceError: \S+ is not defined|Cannot find (module|package)|ERR_MODULE_NOT_FOUND|` +
-		`does not provide an export named|is not exported`)
-})
+var unresolved = lazyregexp.New(`ImportError|ModuleNotFoundError|NameError: name|` +
+	`AttributeError: (module|type object|'\w+' object has no attribute|partially)|` +
+	`TypeError( \[Error\])?: .{1,80} is not a (function|constructor)|` +
+	`ReferenceError: \S+ is not defined|Cannot find (module|package)|ERR_MODULE_NOT_FOUND|` +
+	`does not provide an export named|is not exported`)
 
 // golang reads the three forms of go test.
 func (p *runParser) golang(lines []string) {

@@ -1,14 +1,14 @@
 package weaken
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // jsMarks are the signs that reporters put in front of a test.
-var jsTimed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\s+\(?\d+(\.\d+)?\s?m?s\)?$`) })
+var jsTimed = lazyregexp.New(`\s+\(?\d+(\.\d+)?\s?m?s\)?$`)
 
 func jsTitle(s string) string { return jsTimed().ReplaceAllString(strings.TrimSpace(s), "") }
 
@@ -117,7 +117,7 @@ func (p *runParser) vitest(lines []string) {
 }
 
 // mochaNumber is the line `  1) suite` of the list of failures.
-var mochaNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^  \d+\) (.+)$`) })
+var mochaNumber = lazyregexp.New(`^  \d+\) (.+)$`)
 
 // mocha reads the numbered failures behind the counts, and the marks before them.
 func (p *runParser) mocha(lines []string) {
@@ -239,12 +239,10 @@ func (p *runParser) brokenFile(file string, before []string) {
 }
 
 // tapLine is `not ok 2 - adds negative # SKIP`.
-var tapLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^( *)(not )?ok \d+( - (.*?))?( # (SKIP|TODO|skip|todo).*)?$`)
-})
+var tapLine = lazyregexp.New(`^( *)(not )?ok \d+( - (.*?))?( # (SKIP|TODO|skip|todo).*)?$`)
 
 // tapPlan is how many tests are planned: `1..3`.
-var tapPlan = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^1\.\.\d+( |$)`) })
+var tapPlan = lazyregexp.New(`^1\.\.\d+( |$)`)
 
 // tap reads the Test Anything Protocol with node's subtests. A parent comes
 // behind its children.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // A sign is code that makes a run say less than the tests do: it replaces assertions, turns them off,
@@ -183,9 +185,7 @@ func spelled(toks []token) string {
 }
 
 // jsImported is a name that a library of assertions gets in a file of JavaScript.
-var jsImported = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\s([\w$]+) (?:=|from) (?:require \( )?"(?:node:)?(?:assert|assert/strict|chai)"`)
-})
+var jsImported = lazyregexp.New(`\s([\w$]+) (?:=|from) (?:require \( )?"(?:node:)?(?:assert|assert/strict|chai)"`)
 
 // libraryNames calls each library of assertions "assert", whatever name a file has for it.
 func libraryNames(text string) string {
@@ -199,11 +199,10 @@ func libraryNames(text string) string {
 
 // foreignPackage matches the folders of libraries for tests of Java and its kin. A class
 // there is found before the library's own.
-var foreignPackage = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?:^|/)((?:org/(?:junit|assertj|hamcrest|testng|mockito|scalatest|spockframework)|` +
+var foreignPackage = lazyregexp.New(
+	`(?:^|/)((?:org/(?:junit|assertj|hamcrest|testng|mockito|scalatest|spockframework)|` +
 		`junit/framework|kotlin/test)/)(?:[\w/]*/)?(?:Assert|Assertions|AssertionsKt|Assume|Assumptions|Test|TestCase|` +
 		`TestSuite|ParameterizedTest|MatcherAssert|Matchers|Mockito|Verifier)\.\w+$`)
-})
 
 // shadowsLibrary names the library that has a class replaced by a new file, "" for none.
 // The library's own project has such folders already.

@@ -3,11 +3,11 @@ package weaken
 import (
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
-	"sync"
+
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // unit is a test, or a function that tests lean on.
@@ -139,20 +139,16 @@ var commonWords = set("if else for in of return func fn def function let const v
 	"testing Errorf Fatalf Error Fatal assert_eq assertEquals assertEqual toBe toEqual 0 1 2 it " +
 	"test i x and or not is")
 
-var assertingName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^_?(assert|require|expect|check|verify|should|ensure|fail|` +
-		`Assert|Require|Expect|Check|Verify|Should|Ensure|Fail|XCTAssert|EXPECT|ASSERT|REQUIRE|CHECK|` +
-		`BOOST_CHECK|BOOST_REQUIRE)([A-Z_0-9]\w*|s|)$`)
-})
+var assertingName = lazyregexp.New(`^_?(assert|require|expect|check|verify|should|ensure|fail|` +
+	`Assert|Require|Expect|Check|Verify|Should|Ensure|Fail|XCTAssert|EXPECT|ASSERT|REQUIRE|CHECK|` +
+	`BOOST_CHECK|BOOST_REQUIRE)([A-Z_0-9]\w*|s|)$`)
 
 // asserting reports whether a function of this name is taken for an assertion
 // when its body is not known.
 func asserting(name string) bool { return assertingName().MatchString(name) }
 
 // skipping does the same for functions that skip.
-var skippingName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^_?(skip|Skip|xfail|SKIP)([A-Z_]\w*|)$`)
-})
+var skippingName = lazyregexp.New(`^_?(skip|Skip|xfail|SKIP)([A-Z_]\w*|)$`)
 
 func skipping(name string) bool { return skippingName().MatchString(name) }
 

@@ -3,30 +3,41 @@ package weaken
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // wordSet is a set of names, written as one text. A name that ends in * stands for all
 // that begin so; one that begins with a dot is a method of anything.
-type wordSet struct {
+type wordSet struct{ *wordList }
+
+// wordList is read when somebody asks: most commands of the program ask for none.
+type wordList struct {
+	text   string
+	once   sync.Once
 	exact  map[string]bool
 	prefix []string
 }
 
-func set(text string) wordSet {
-	w := wordSet{exact: map[string]bool{}}
-	for _, f := range strings.Fields(text) {
+func set(text string) wordSet { return wordSet{&wordList{text: text}} }
+
+func (w *wordList) read() {
+	w.exact = map[string]bool{}
+	for _, f := range strings.Fields(w.text) {
 		if p, ok := strings.CutSuffix(f, "*"); ok {
 			w.prefix = append(w.prefix, p)
 		} else {
 			w.exact[f] = true
 		}
 	}
-	return w
 }
 
 func (w wordSet) has(name string) bool {
-	return name != "" && (w.exact[name] ||
-		slices.ContainsFunc(w.prefix, func(p string) bool { return strings.HasPrefix(name, p) }))
+	if name == "" || w.wordList == nil {
+		return false
+	}
+	w.once.Do(w.read)
+	return w.exact[name] ||
+		slices.ContainsFunc(w.prefix, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 // language is what is known about a language: how its text is cut into tokens, how its

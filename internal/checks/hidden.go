@@ -7,13 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"git-ralph/internal/proc"
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // A command may print nothing about its tests: `go test -run X >/dev/null`, a script that swallows its
@@ -85,9 +84,7 @@ const (
 )
 
 // nullOutput is a redirection that throws output away.
-var nullOutput = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`[0-9&]?>{1,2}\|?[ \t]*["']?/dev/null["']?`)
-})
+var nullOutput = lazyregexp.New(`[0-9&]?>{1,2}\|?[ \t]*["']?/dev/null["']?`)
 
 // severalUses are programs of the table of runners that do other things as well.
 var severalUses = strings.Fields("node ruby npm pnpm yarn make just rake sbt mvn mvnw gradle gradlew php")
@@ -107,7 +104,7 @@ func leadsTo(dir, line string, meant func(words []string) bool) bool {
 	for len(texts) > 0 && len(seen) < 16 {
 		text := texts[0]
 		texts = texts[1:]
-		for _, part := range separators.Split(text, -1) {
+		for _, part := range separators().Split(text, -1) {
 			words := strings.Fields(notWords.Replace(part))
 			if meant(words) {
 				return true

@@ -7,14 +7,13 @@ import (
 	"sync"
 
 	"git-ralph/guard"
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // Shells exit with 127 when they do not find a program and with 126 when they
 // may not run it. Programs that start others (env, nice, xargs, npm) pass the
 // code on. make exits with 2 and prints it.
-var makeError = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^\S*make(\[\d+\])?: \*\*\* .*Error 12[67]\s*$`)
-})
+var makeError = lazyregexp.New(`(?m)^\S*make(\[\d+\])?: \*\*\* .*Error 12[67]\s*$`)
 
 // notFound are the ends of the lines that name such a program.
 var notFound = []string{": bad interpreter", ": command not found", ": Command not found", ": not found",
@@ -39,10 +38,8 @@ var notInstalled = sync.OnceValue(func() []*regexp.Regexp {
 })
 
 // launched is a word of a line that asks Python to run one of the tools.
-var launched = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(
-		`(?:^|[\s;&|(])(python[\d.]*)\s+(?:-[A-Za-z]+\s+)*?-m\s+(` + tools + `)(?:[\s;&|)]|$)`)
-})
+var launched = lazyregexp.New(
+	`(?:^|[\s;&|(])(python[\d.]*)\s+(?:-[A-Za-z]+\s+)*?-m\s+(` + tools + `)(?:[\s;&|)]|$)`)
 
 // missingProgram names the program that a command did not find or could not
 // run, "" when it ended for another reason. A script that a shell was to read

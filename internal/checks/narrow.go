@@ -7,6 +7,8 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // narrowLine is the longest line of a narrowed text, in characters: a minified
@@ -19,18 +21,14 @@ const tailShare = 0.4
 
 // telling finds the lines that say what went wrong, in the words of common test
 // runners, compilers and linters.
-var telling = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b(fail(ed|ure|ures|ing)?|errors?|panic(ked)?|assert\w*|exception|expected|` +
-		`received|actual|want(ed)?|got|undefined|undeclared|cannot|unresolved|not found|no such|not ok|denied|mismatch|` +
-		`segfault|timed? ?out|abort(ed)?|fatal)\b|^E  |[✕✗✖×●]|\w(Error|Exception)\b|:\d+:\d+: `)
-})
+var telling = lazyregexp.New(`(?i)\b(fail(ed|ure|ures|ing)?|errors?|panic(ked)?|assert\w*|exception|expected|` +
+	`received|actual|want(ed)?|got|undefined|undeclared|cannot|unresolved|not found|no such|not ok|denied|mismatch|` +
+	`segfault|timed? ?out|abort(ed)?|fatal)\b|^E  |[✕✗✖×●]|\w(Error|Exception)\b|:\d+:\d+: `)
 
 // noise are lines that match telling and say nothing: counts of zero and the
 // names of passing tests.
-var noise = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(
-		`(?i)\b(0|no) (failed|failures?|errors?|failing)\b|\.\.\. ok$|^\s*(✓|✔|--- PASS|=== (RUN|PAUSE|CONT)|ok )|\bPASSED\b`)
-})
+var noise = lazyregexp.New(
+	`(?i)\b(0|no) (failed|failures?|errors?|failing)\b|\.\.\. ok$|^\s*(✓|✔|--- PASS|=== (RUN|PAUSE|CONT)|ok )|\bPASSED\b`)
 
 // Narrow is the part of a check's output that helps the next attempt, at most
 // chars characters: the end of it, and the lines that name a failure with

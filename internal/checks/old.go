@@ -1,11 +1,11 @@
 package checks
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"git-ralph/guard/weaken"
+	"git-ralph/internal/text/lazyregexp"
 	"git-ralph/plan"
 )
 
@@ -16,7 +16,7 @@ import (
 func ParseTests(r Result) weaken.RunReport {
 	text := StripEscapes(strings.ToValidUTF8(string(r.Output), "\uFFFD"))
 	run := weaken.ParseRun([]byte(text), r.ExitCode)
-	told := len(run.NotBuilt) > 0 || errorsAlone.MatchString(text) || slices.ContainsFunc(run.Tests,
+	told := len(run.NotBuilt) > 0 || errorsAlone().MatchString(text) || slices.ContainsFunc(run.Tests,
 		func(t weaken.TestResult) bool { return t.Outcome == weaken.Failed || t.Outcome == weaken.Unresolved })
 	if saysFailed(text) && !told {
 		run.Known = true
@@ -26,7 +26,7 @@ func ParseTests(r Result) weaken.RunReport {
 }
 
 // errorsAlone are last words of failed tests that may not have been loaded, or built.
-var errorsAlone = regexp.MustCompile(`(?m)^FAILED \(errors=\d+|^(?:=+ )?\d+ errors? in |` +
+var errorsAlone = lazyregexp.New(`(?m)^FAILED \(errors=\d+|^(?:=+ )?\d+ errors? in |` +
 	`\[(?:build|setup) failed\]|^FAIL$`)
 
 // Commands are the shell lines of checks and criteria, for weaken.Input.

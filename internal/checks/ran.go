@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // tally reads how many tests ran and passed from the output of a successful test
@@ -112,19 +114,20 @@ func saysFailed(output string) bool {
 // goVerbose and goJSON are single tests of go test -v and -json; goPackage is
 // the line of a package of which at least one test ran, or none.
 var (
-	goVerbose = regexp.MustCompile(`(?m)^ *--- (?:PASS|FAIL): `)
-	goJSON    = regexp.MustCompile(`(?m)^\{[^\n]*"Action":"(?:pass|fail)"[^\n]*"Test":"`)
-	goNone    = regexp.MustCompile(`(?m)(?:^|"Output":")ok  ?(?:\\t|\t)[^\n]*\[no tests to run\]`)
-	goSome    = regexp.MustCompile(`(?m)^ok  \t\S+\t[^\n]*$`)
-	goFiles   = regexp.MustCompile(`(?m)(?:^|"Output":")\?   ?(?:\\t|\t)[^\n]*\[no test files\]`)
-	gradleRun = regexp.MustCompile(`(?m)^> Task :\S*[tT]est(?: UP-TO-DATE| FROM-CACHE)?$`)
-	nodeFile  = regexp.MustCompile(`(?m)^(?:ok \d+ -|✔) \S*/\S+\.[cm]?[jt]s(?: \([\d.]+ms\))?$|` +
+	goVerbose = lazyregexp.New(`(?m)^ *--- (?:PASS|FAIL): `)
+	goJSON    = lazyregexp.New(`(?m)^\{[^\n]*"Action":"(?:pass|fail)"[^\n]*"Test":"`)
+	goNone    = lazyregexp.New(`(?m)(?:^|"Output":")ok  ?(?:\\t|\t)[^\n]*\[no tests to run\]`)
+	goSome    = lazyregexp.New(`(?m)^ok  \t\S+\t[^\n]*$`)
+	goFiles   = lazyregexp.New(`(?m)(?:^|"Output":")\?   ?(?:\\t|\t)[^\n]*\[no test files\]`)
+	gradleRun = lazyregexp.New(`(?m)^> Task :\S*[tT]est(?: UP-TO-DATE| FROM-CACHE)?$`)
+	nodeFile  = lazyregexp.New(`(?m)^(?:ok \d+ -|✔) \S*/\S+\.[cm]?[jt]s(?: \([\d.]+ms\))?$|` +
 		`<testcase name="\S*/\S+\.[cm]?[jt]s" `)
 )
 
 // uncounted reports whether a runner says that tests ran and not how many.
 func uncounted(output string) bool {
-	return len(goSome.FindAllString(output, -1)) > len(goNone.FindAllString(output, -1)) || gradleRun.MatchString(output)
+	return len(goSome().FindAllString(output, -1)) > len(goNone().FindAllString(output, -1)) ||
+		gradleRun().MatchString(output)
 }
 
 // Ran is how many tests ran, if the output of a command says so; else known is
@@ -135,11 +138,11 @@ func Ran(output string) (n int, known bool) {
 	if n == 0 && uncounted(output) {
 		return 0, false
 	}
-	return n, known || goNone.MatchString(output) || goFiles.MatchString(output)
+	return n, known || goNone().MatchString(output) || goFiles().MatchString(output)
 }
 
 func counted(output string) (n int, known bool) {
-	if m := len(goVerbose.FindAllString(output, -1)) + len(goJSON.FindAllString(output, -1)); m > 0 {
+	if m := len(goVerbose().FindAllString(output, -1)) + len(goJSON().FindAllString(output, -1)); m > 0 {
 		n, known = n+m, true
 	}
 	for i, re := range compiledTallies() {
@@ -235,11 +238,11 @@ var (
 
 // separators end one command of a line. A quoted one is cut as well, which
 // does not matter for finding flags.
-var separators = regexp.MustCompile(`&&|\|\||[;|\n&()]`)
+var separators = lazyregexp.New(`&&|\|\||[;|\n&()]`)
 
 // NamesTests says whether a command line asks for certain tests.
 func NamesTests(line string) bool {
-	for _, part := range separators.Split(line, -1) {
+	for _, part := range separators().Split(line, -1) {
 		words := strings.Fields(strings.NewReplacer(`"`, "", "'", "", "`", "").Replace(part))
 		for _, f := range filterTable {
 			if rest, ok := after(words, f.words); ok {
@@ -296,7 +299,7 @@ func (f filters) chosen(words []string) bool {
 			strings.HasPrefix(w, "2>"):
 		case f.names:
 			return true
-		case strings.Contains(w, "::") || testFile.MatchString(w) && !strings.ContainsAny(w, "*?[{"):
+		case strings.Contains(w, "::") || testFile().MatchString(w) && !strings.ContainsAny(w, "*?[{"):
 			return true
 		}
 	}
@@ -304,21 +307,21 @@ func (f filters) chosen(words []string) bool {
 }
 
 // testFile is a word that names one file of tests.
-var testFile = regexp.MustCompile(`(?i)(?:[._-](?:test|spec)s?|(?:^|/)tests?_[^/]*|Tests?|Spec)\.[a-z]{1,4}(?::\d+)?$`)
+var testFile = lazyregexp.New(`(?i)(?:[._-](?:test|spec)s?|(?:^|/)tests?_[^/]*|Tests?|Spec)\.[a-z]{1,4}(?::\d+)?$`)
 
 // RanNothing says that a command succeeded without running a test, although it
 // asks for tests, as a criterion always does. An empty suite as a whole says
 // nothing against a check: a project may begin without tests. But go reports when
 // the tests of a package were all filtered out, by any setting.
 func RanNothing(kind Kind, line, output string) bool {
-	none, some := len(goNone.FindAllString(output, -1)), len(goSome.FindAllString(output, -1))
-	if none > 0 && some <= none && len(goVerbose.FindAllString(output, -1)) == 0 &&
-		len(goJSON.FindAllString(output, -1)) == 0 {
+	none, some := len(goNone().FindAllString(output, -1)), len(goSome().FindAllString(output, -1))
+	if none > 0 && some <= none && len(goVerbose().FindAllString(output, -1)) == 0 &&
+		len(goJSON().FindAllString(output, -1)) == 0 {
 		return true
 	}
 	n, known := Ran(output)
 	if strings.Contains(line, "--test-name-pattern") {
-		n = max(0, n-len(nodeFile.FindAllString(output, -1))) // a file without a test of that name passes as one
+		n = max(0, n-len(nodeFile().FindAllString(output, -1))) // a file without a test of that name passes as one
 	}
 	return known && n == 0 && (kind == Criterion || NamesTests(line))
 }

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"git-ralph/internal/proc"
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // DefaultTimeout is the wall clock of a check that names none.
@@ -259,9 +258,7 @@ func (r *Runner) countSilent(ctx context.Context, c Check, res *Result, began ti
 }
 
 // upToDate are the words of runners that had nothing to do.
-var upToDate = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)up[- ]to[- ]date|nothing to be done|cached|from cache|no changes`)
-})
+var upToDate = lazyregexp.New(`(?i)up[- ]to[- ]date|nothing to be done|cached|from cache|no changes`)
 
 // noTestRan is said of a command that succeeded without one.
 const noTestRan = "no test ran"

@@ -6,14 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/text/lazyregexp"
 	"git-ralph/internal/view"
 	"git-ralph/loop"
 	"git-ralph/notes"
@@ -136,7 +135,7 @@ type answers struct {
 	byName map[string]string // by id or by the question's text, lower case
 }
 
-var answerLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?i:(Q\d{1,4}))\s*[:=]\s*(.+)$`) })
+var answerLine = lazyregexp.New(`^(?i:(Q\d{1,4}))\s*[:=]\s*(.+)$`)
 
 // parseAnswers reads a file of answers: a JSON list or object, or lines, of
 // which the n-th answers question Qn unless it begins with `Q3:`.

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // oneCommand is a grammar of the one command that a line begins with, and its global
@@ -112,23 +113,24 @@ func emptyName(ctx *kong.Context) string {
 	return ""
 }
 
+// Errors of the parser. They are compiled when there is one.
 var (
-	noNumber   = regexp.MustCompile(`^\[?(.*?)\]?: expected a valid \d+ bit u?int but got (".*")$`)
-	shortFlags = regexp.MustCompile(`^(unknown flag -[^-]), did you mean .*$`)
-	numberFlag = regexp.MustCompile(`^unknown flag (-\d)`)
+	noNumber   = lazyregexp.New(`^\[?(.*?)\]?: expected a valid \d+ bit u?int but got (".*")$`)
+	shortFlags = lazyregexp.New(`^(unknown flag -[^-]), did you mean .*$`)
+	numberFlag = lazyregexp.New(`^unknown flag (-\d)`)
 )
 
 // plainly is an error of the parser as a person would say it.
 func plainly(err error) error {
 	text := err.Error()
-	if m := noNumber.FindStringSubmatch(text); m != nil {
+	if m := noNumber().FindStringSubmatch(text); m != nil {
 		return fmt.Errorf("%s takes a number, and %s is none", m[1], m[2])
 	}
 	if text == "unexpected argument " {
 		return errors.New(`unexpected argument ""`)
 	}
 	// All of one letter are alike.
-	return errors.New(shortFlags.ReplaceAllString(text, "$1"))
+	return errors.New(shortFlags().ReplaceAllString(text, "$1"))
 }
 
 // takesIteration reports whether a command works on the iteration with a number.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/internal/checks"
 	"git-ralph/internal/config"
+	"git-ralph/internal/text/lazyregexp"
 	"git-ralph/loop"
 )
 
@@ -256,13 +256,13 @@ func (g *gate) Push(ctx context.Context, pr loop.PullRequest, commit object.ID) 
 }
 
 // jobID is the number of a job in its address.
-var jobID = regexp.MustCompile(`/jobs?/(\d+)`)
+var jobID = lazyregexp.New(`/jobs?/(\d+)`)
 
 // Printed implements loop.RemoteGate.
 func (g *gate) Printed(ctx context.Context, c loop.RemoteCheck) string {
 	ctx, cancel := context.WithTimeout(ctx, gateTime)
 	defer cancel()
-	m := jobID.FindStringSubmatch(c.Link)
+	m := jobID().FindStringSubmatch(c.Link)
 	if m == nil {
 		return ""
 	}

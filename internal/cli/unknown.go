@@ -46,7 +46,7 @@ func (a *App) parseError(err error, args []string) error {
 	if errors.As(err, &line) && line.ctx != nil {
 		if cmd := line.ctx.Selected(); cmd != nil {
 			hint := a.argumentHint(nodeName(cmd), args)
-			if takesIteration(cmd) && (noNumber.MatchString(err.Error()) || numberFlag.MatchString(err.Error())) {
+			if takesIteration(cmd) && (noNumber().MatchString(err.Error()) || numberFlag().MatchString(err.Error())) {
 				hint = "iterations are numbered from 1; git ralph log --event iteration lists them\n" + hint
 			}
 			return usage(hint, "%w", plainly(err))

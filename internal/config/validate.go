@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // The words of a command that tell its kind, in the order in which they are
@@ -16,9 +16,9 @@ import (
 // count where tools are named so (pylint, gofmt), and not where they would be
 // found by chance.
 var (
-	lintWords   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)shellcheck|lint|flake8`) })
-	typeWords   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\b(?:mypy|tsc|pyright|vet)\b`) })
-	formatWords = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)fmt|\bformat|--check\b`) })
+	lintWords   = lazyregexp.New(`(?i)shellcheck|lint|flake8`)
+	typeWords   = lazyregexp.New(`(?i)\b(?:mypy|tsc|pyright|vet)\b`)
+	formatWords = lazyregexp.New(`(?i)fmt|\bformat|--check\b`)
 )
 
 // GuessKind tells the kind of a check from its command: lint, typecheck,

@@ -6,7 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"git-ralph/internal/text/lazyregexp"
 )
 
 func golang(f *folder) {
@@ -114,7 +115,7 @@ func ruby(f *folder) {
 	}
 }
 
-var rakeTest = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\s*task[ (]+:?["']?test\b`) })
+var rakeTest = lazyregexp.New(`(?m)^\s*task[ (]+:?["']?test\b`)
 
 func php(f *folder) {
 	var pkg struct {
@@ -172,12 +173,8 @@ func meson(f *folder) {
 // The targets that are offered where a project has none of the known kinds, or
 // one without tests.
 var (
-	makeTarget = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?m)^(test|tests|check|lint)[ \t]*:($|[^=])`)
-	})
-	justRecipe = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?m)^@?(test|tests|check|lint)[ \t]*:($|[^=])`)
-	})
+	makeTarget = lazyregexp.New(`(?m)^(test|tests|check|lint)[ \t]*:($|[^=])`)
+	justRecipe = lazyregexp.New(`(?m)^@?(test|tests|check|lint)[ \t]*:($|[^=])`)
 )
 
 // scripts looks for the usual entry points of a project of no known kind.

@@ -3,9 +3,9 @@ package detect
 import (
 	"io/fs"
 	"path"
-	"regexp"
 	"strings"
-	"sync"
+
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // usesUV says that the project is Python and managed by uv.
@@ -204,7 +204,7 @@ func unittest(p pythonFiles, run string) string {
 	return command
 }
 
-var packageName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*`) })
+var packageName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]*`)
 
 // collectPackages gathers the names of requirements from lists, or tables of lists.
 func collectPackages(into map[string]bool, v any) {

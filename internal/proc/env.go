@@ -2,9 +2,9 @@ package proc
 
 import (
 	"path"
-	"regexp"
 	"strings"
-	"sync"
+
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // SecretNames are further patterns of variables with secrets. They apply
@@ -17,7 +17,7 @@ func SecretNames() []string {
 }
 
 // secretAddress is a URL with a password in it.
-var secretAddress = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`://[^/\s@]*:[^/\s@]+@`) })
+var secretAddress = lazyregexp.New(`://[^/\s@]*:[^/\s@]+@`)
 
 // hasPassword says whether the value of a variable is a URL with a password.
 // Proxies keep theirs: without it there is no network.

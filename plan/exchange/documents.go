@@ -3,14 +3,13 @@ package exchange
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"git-ralph/internal/text"
+	"git-ralph/internal/text/lazyregexp"
 	"git-ralph/plan/located"
 )
 
@@ -27,10 +26,9 @@ const (
 	syntaxXML  syntax = "XML"
 )
 
-var yamlTasks = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^(tasks|todos|phases|epics|milestones|stories|user_?stories|features|steps|items):` +
+var yamlTasks = lazyregexp.New(
+	`(?m)^(tasks|todos|phases|epics|milestones|stories|user_?stories|features|steps|items):` +
 		`[ \t]*(#.*)?$`)
-})
 
 // syntaxOf is how a file is written, "" for text: the name says it, else the content.
 func syntaxOf(name string, data []byte) syntax {
@@ -266,18 +264,12 @@ func addField(o *located.Object, key string, n located.Node) {
 }
 
 // xmlPart is a comment, an instruction, a verbatim part, or a mark of an element.
-var xmlPart = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?s)<!--.*?-->|<\?.*?\?>|<!\[CDATA\[(.*?)\]\]>|<![^>]*>|` +
-		`<(/?)([\w:.-]+)((?:\s+[\w:.-]+\s*=\s*(?:"[^"]*"|'[^']*'))*)\s*(/?)>`)
-})
+var xmlPart = lazyregexp.New(`(?s)<!--.*?-->|<\?.*?\?>|<!\[CDATA\[(.*?)\]\]>|<![^>]*>|` +
+	`<(/?)([\w:.-]+)((?:\s+[\w:.-]+\s*=\s*(?:"[^"]*"|'[^']*'))*)\s*(/?)>`)
 
-var xmlAttribute = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')`)
-})
+var xmlAttribute = lazyregexp.New(`([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')`)
 
-var xmlEntity = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`&(?:#\d{1,7}|lt|gt|amp|quot|apos|nbsp);`)
-})
+var xmlEntity = lazyregexp.New(`&(?:#\d{1,7}|lt|gt|amp|quot|apos|nbsp);`)
 
 func xmlText(s string) string {
 	return xmlEntity().ReplaceAllStringFunc(s, func(e string) string {

@@ -1,11 +1,10 @@
 package exchange
 
 import (
-	"regexp"
 	"strings"
-	"sync"
 
 	"git-ralph/internal/text"
+	"git-ralph/internal/text/lazyregexp"
 	"git-ralph/plan"
 	"git-ralph/plan/located"
 )
@@ -37,10 +36,8 @@ func (im *importer) frontMatter(words string) bool {
 	return true
 }
 
-var orgHeading = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(\*+) (?:([A-Z][A-Z-]{2,})(?:\([^)]*\))? )?` +
-		`(?:\[#([A-Z0-9])\] )?(.*?)(?:\s+(:[\w@:]+:))?\s*$`)
-})
+var orgHeading = lazyregexp.New(`^(\*+) (?:([A-Z][A-Z-]{2,})(?:\([^)]*\))? )?` +
+	`(?:\[#([A-Z0-9])\] )?(.*?)(?:\s+(:[\w@:]+:))?\s*$`)
 
 // org reads an outline: each heading with a keyword is a task, its text the
 // description, and boxes in it are criteria. A file without such headings is a list
@@ -112,9 +109,7 @@ func (im *importer) org(words string) bool {
 	return any
 }
 
-var todoLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(x )?(?:\(([A-Z])\) )?(?:\d{4}-\d\d-\d\d ){0,2}(.+)$`)
-})
+var todoLine = lazyregexp.New(`^(x )?(?:\(([A-Z])\) )?(?:\d{4}-\d\d-\d\d ){0,2}(.+)$`)
 
 // todoTxt reads a task a line: "(A) 2026-01-31 title", "x title".
 func (im *importer) todoTxt(words string) {

@@ -2,12 +2,11 @@ package claude
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"git-ralph/internal/agent/client"
+	"git-ralph/internal/text/lazyregexp"
 	"git-ralph/loop/session"
 )
 
@@ -102,6 +101,4 @@ func retryFailure(l line) client.Ending {
 
 // monthlyLimit matches the limit of an API key, which only the text tells from
 // a passing 429.
-var monthlyLimit = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)usage limits?\b`)
-})
+var monthlyLimit = lazyregexp.New(`(?i)usage limits?\b`)

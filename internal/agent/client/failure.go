@@ -4,12 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
+	"git-ralph/internal/text/lazyregexp"
 	"git-ralph/loop/session"
 )
 
@@ -75,10 +74,8 @@ var phrases = []struct {
 	{"socket", session.Overloaded},
 }
 
-var codeIn = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)"(?:code|status|statusCode)": ` +
-		`?(\d{3})\b`)
-})
+var codeIn = lazyregexp.New(`(?i)"(?:code|status|statusCode)": ` +
+	`?(\d{3})\b`)
 
 // Ending says what a failure means. What a person has to repair (login, credit,
 // model) halts the run instead of burning attempts; what time repairs waits, until
@@ -118,8 +115,8 @@ func (f Failure) Ending(now time.Time) Ending {
 	return e
 }
 
-var epochIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"resets?_at": ?"?(\d{9,13})\b`) })
-var delayIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"retryDelay": ?"(\d+(?:\.\d+)?)s"`) })
+var epochIn = lazyregexp.New(`"resets?_at": ?"?(\d{9,13})\b`)
+var delayIn = lazyregexp.New(`"retryDelay": ?"(\d+(?:\.\d+)?)s"`)
 
 // saysReset reports whether a header tells when a limit ends: seconds, a span, an epoch or a date. A limit with
 // requests left is not the one that was hit. Among a subscription's windows the provider names the one that

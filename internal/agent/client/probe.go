@@ -3,13 +3,12 @@ package client
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"git-ralph/internal/proc"
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // ProbeLimit is the longest that a healthy client needs to say who it is, on a busy machine.
@@ -69,7 +68,7 @@ func (p Probe) Run(ctx context.Context, env []string) (Info, error) {
 	return info, nil
 }
 
-var version = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+\.\d+\.\d+`) })
+var version = lazyregexp.New(`\d+\.\d+\.\d+`)
 
 // VersionIn is the first version number in text, "" = none.
 func VersionIn(text string) string { return version().FindString(strings.TrimSpace(text)) }

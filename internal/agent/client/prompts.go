@@ -5,11 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"sync"
 	"time"
 
 	"git-ralph/internal/proc"
+	"git-ralph/internal/text/lazyregexp"
 	"git-ralph/loop/session"
 )
 
@@ -235,7 +235,7 @@ func (s *Prompts) Retried(f Failure, n int, until time.Time) {
 	s.Stop(e.Kind, e.Until, "%s", e.Detail)
 }
 
-var messageIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"message": ?"([^"]{1,300})"`) })
+var messageIn = lazyregexp.New(`"message": ?"([^"]{1,300})"`)
 
 func or(text, other string) string {
 	if text == "" {

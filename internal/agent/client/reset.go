@@ -6,17 +6,17 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // anchor is what stands before the time at which a limit ends, in the words of clients and providers.
-var anchor = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b(?:(?:try|trying|available|access|back|usable) again|try|retry(?:[- ]after)?|` +
-		`resets?[- _]?(?:at|in|time|after)\b|resets?|resetting|regain(?: access)?|available|until|wait|` +
-		`renews?|refresh(?:es)?|replenish(?:es)?|resumes?|limit reached\|)` +
-		`(?:[\s:="'|*·~(,-]+|\b(?:will|be|is|are|again|at|on|by|in|after|until|for|about|around|approximately|the|your|` +
-		`limit|limits|quota|window|usage|please|request|requests|time|access|another|next|ends?|resets?|retry(?:ing)?|try|` +
-		`reset|back|available)\b)*`)
-})
+var anchor = lazyregexp.New(`(?i)\b(?:(?:try|trying|available|access|back|usable) again|try|retry(?:[- ]after)?|` +
+	`resets?[- _]?(?:at|in|time|after)\b|resets?|resetting|regain(?: access)?|available|until|wait|` +
+	`renews?|refresh(?:es)?|replenish(?:es)?|resumes?|limit reached\|)` +
+	`(?:[\s:="'|*·~(,-]+|\b(?:will|be|is|are|again|at|on|by|in|after|until|for|about|around|approximately|the|your|` +
+	`limit|limits|quota|window|usage|please|request|requests|time|access|another|next|ends?|resets?|retry(?:ing)?|try|` +
+	`reset|back|available)\b)*`)
 
 const (
 	clockPattern = `(?:(\d{1,2})(?::(\d{2}))?(?::\d{2})? ?([ap])\.?m\b\.?|(\d{1,2}):(\d{2})(?::\d{2})?|(noon|midnight)\b)`
@@ -102,9 +102,7 @@ func when(text, before string, now time.Time) time.Time {
 	return time.Time{}
 }
 
-var spans = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?:\b(an?|one) |(\d+(?:\.\d+)?) ?)(ms|mill|[wdhms])`)
-})
+var spans = lazyregexp.New(`(?:\b(an?|one) |(\d+(?:\.\d+)?) ?)(ms|mill|[wdhms])`)
 
 // span is the sum of words like "3 hours 2 minutes"; 0 when it makes no sense.
 func span(text string) time.Duration {

@@ -12,11 +12,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"time"
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
+	"git-ralph/internal/text/lazyregexp"
 	"git-ralph/loop/session"
 )
 
@@ -65,14 +65,14 @@ func (a *Agent) Run(ctx context.Context, req session.Request, events func(sessio
 	if err != nil {
 		return result, fmt.Errorf("run codex: %w", err)
 	}
-	if req.KeepSession && threadName.MatchString(s.thread) {
+	if req.KeepSession && threadName().MatchString(s.thread) {
 		result.Session = &session.ClientSession{ID: s.thread, Used: client.AddUsage(s.stream.before, s.stream.usage)}
 	}
 	return result, nil
 }
 
 // threadName is the form of the ids of the client's conversations.
-var threadName = regexp.MustCompile(`^[0-9a-f-]{36}$`)
+var threadName = lazyregexp.New(`^[0-9a-f-]{36}$`)
 
 // Resumes reports that a run can go on in the session of an earlier one.
 func (a *Agent) Resumes() bool { return true }

@@ -2,12 +2,11 @@ package codex
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"git-ralph/internal/agent/client"
+	"git-ralph/internal/text/lazyregexp"
 	"git-ralph/loop/session"
 )
 
@@ -111,4 +110,4 @@ func (s *stream) reset(now time.Time) time.Time {
 	return until
 }
 
-var statusIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bstatus:? (\d{3})\b`) })
+var statusIn = lazyregexp.New(`\bstatus:? (\d{3})\b`)

@@ -7,13 +7,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
+	"git-ralph/internal/text/lazyregexp"
 	"git-ralph/loop/session"
 )
 
@@ -160,9 +159,7 @@ func find(path string, env []string) []string {
 	return []string{node, "--no-warnings", started(real)}
 }
 
-var scriptPath = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?:\$basedir|\$\{basedir\})?/[^\s"'$]+\.[cm]?js\b`)
-})
+var scriptPath = lazyregexp.New(`(?:\$basedir|\$\{basedir\})?/[^\s"'$]+\.[cm]?js\b`)
 
 // started is the program for Node that a script of a shell starts, as pnpm makes one for each
 // program that it installs; anything else is the program itself.

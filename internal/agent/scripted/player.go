@@ -11,14 +11,13 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"git-ralph/internal/proc"
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // Main plays the steps that come on standard input, in the present folder, and
@@ -342,7 +341,7 @@ func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + 
 
 // variable matches what expand replaces. Only our own variables: a script's
 // text must not show what else is in the environment.
-var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{RALPH_[A-Z_]+\}`) })
+var variable = lazyregexp.New(`\$\{RALPH_[A-Z_]+\}`)
 
 func expand(s string) string {
 	return variable().ReplaceAllStringFunc(s, func(m string) string { return os.Getenv(m[2 : len(m)-1]) })
