@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,6 +36,9 @@ type RefUpdate struct {
 // ReadRef returns a ref's value, Zero when it does not exist. It does not exist
 // only if it is neither loose nor packed.
 func (r *Repo) ReadRef(ctx context.Context, name string) (object.ID, error) {
+	if err := oneRef(name); err != nil {
+		return object.Zero, err
+	}
 	data, err := os.ReadFile(filepath.Join(r.CommonDir, filepath.FromSlash(name)))
 	if err == nil {
 		value := strings.TrimSpace(string(data))
@@ -109,8 +113,21 @@ func (r *Repo) ListRefs(ctx context.Context, prefix string) (map[string]object.I
 		}
 		return nil
 	}
-	err := eachRef(r.CommonDir, strings.TrimSuffix(prefix, "/"), refWalk{ref: add})
+	below := strings.TrimSuffix(prefix, "/")
+	if err := oneRef(below); err != nil {
+		return nil, err
+	}
+	err := eachRef(r.CommonDir, below, refWalk{ref: add})
 	return refs, err
+}
+
+// oneRef refuses a name that leads to another file than its own: it may contain an id
+// that came from elsewhere.
+func oneRef(name string) error {
+	if path.Clean(name) != name || strings.Contains(name, "..") || strings.Contains(name, `\`) {
+		return fmt.Errorf("%q is no name of a ref", text.Clip(name, 100))
+	}
+	return nil
 }
 
 // refWalk has the callbacks for the refs of a git directory; nil = not called.

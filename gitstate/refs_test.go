@@ -60,6 +60,28 @@ func TestListRefs(t *testing.T) {
 	}
 }
 
+// TestNamesOfRefs: an id from elsewhere leads to no ref but its own.
+func TestNamesOfRefs(t *testing.T) {
+	t.Parallel()
+	r := repo.New(t, nil)
+	open, err := Open(t.Context(), r.Dir, r.Env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Git("tag", "v1")
+	r.Git("update-ref", "refs/ralph/local/other/1", "HEAD")
+	for _, id := range []string{"../../tags", "../..", "..", ".", "", `..\..\tags`} {
+		if refs, err := open.ListRefs(t.Context(), LocalPrefix+id+"/"); err == nil || len(refs) > 0 {
+			t.Errorf("the id %q lists %v, %v", id, refs, err)
+		}
+	}
+	for _, id := range []string{"../../../tags/v1", "./1", "../other/1"} {
+		if at, err := open.ReadRef(t.Context(), LocalRef("other", id)); err == nil || !at.IsZero() {
+			t.Errorf("the id %q reads %v, %v", id, at, err)
+		}
+	}
+}
+
 // TestIdentityFollowsTheSettings: a changed user.name takes effect at once. A committer
 // that git does not know is an error although git knows the author.
 func TestIdentityFollowsTheSettings(t *testing.T) {

@@ -108,6 +108,9 @@ func (j *judge) assignElement(sc *scope, name string, index syntax.ArithmExpr, s
 	key := string(holeForeign)
 	if w, ok := index.(*syntax.Word); ok {
 		key = j.text(sc, w)
+		if v := sc.vars[name]; (v == nil || !v.assoc) && name != "BASH_ALIASES" && name != "BASH_CMDS" {
+			j.arithText(sc, key)
+		}
 	} else {
 		j.arithm(sc, index)
 	}

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -119,6 +120,16 @@ func (j *judge) home(sc *scope) string {
 // element evaluates ${a[i]}.
 func (j *judge) element(sc *scope, name string, index syntax.ArithmExpr) (vals []string, list, set bool) {
 	v, ok := sc.vars[name]
+	w, isWord := index.(*syntax.Word)
+	var sub string
+	if isWord {
+		sub = j.text(sc, w)
+		if !ok || !v.assoc {
+			j.arithText(sc, sub)
+		}
+	} else {
+		j.arithm(sc, index)
+	}
 	if !ok || len(v.vals) == 0 {
 		if name == "BASH_ALIASES" || name == "PIPESTATUS" || name == "BASH_REMATCH" {
 			return []string{string(holeForeign)}, false, true
@@ -126,12 +137,10 @@ func (j *judge) element(sc *scope, name string, index syntax.ArithmExpr) (vals [
 		return []string{string(holeEnv)}, false, false
 	}
 	elems := v.vals[0].elems()
-	w, isWord := index.(*syntax.Word)
 	if !isWord {
-		j.arithm(sc, index)
 		return []string{string(holeForeign)}, false, true
 	}
-	switch s := j.text(sc, w); s {
+	switch s := sub; s {
 	case "@":
 		return append([]string(nil), elems...), true, true
 	case "*":
@@ -158,6 +167,8 @@ func (j *judge) element(sc *scope, name string, index syntax.ArithmExpr) (vals [
 }
 
 func (j *judge) slice(sc *scope, vals []string, list bool, sl *syntax.Slice) []string {
+	j.arithm(sc, sl.Offset)
+	j.arithm(sc, sl.Length)
 	off, ok1 := j.constant(sc, sl.Offset)
 	length, ok2 := j.constant(sc, sl.Length)
 	if sl.Offset == nil {
@@ -220,6 +231,9 @@ func (j *judge) constant(sc *scope, x syntax.ArithmExpr) (int, bool) {
 }
 
 func (j *judge) expansion(sc *scope, name string, vals []string, set bool, e *syntax.Expansion) []string {
+	if e.Op == syntax.OtherParamOps && slices.ContainsFunc(vals, hidesCommand) && j.text(sc, e.Word) == "P" {
+		j.deny(ClassUndecidable, "the expansion would run the command hidden in its text", "write the command itself")
+	}
 	empty := len(vals) == 0 || len(vals) == 1 && vals[0] == ""
 	switch e.Op {
 	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:

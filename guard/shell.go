@@ -396,6 +396,15 @@ func (j *judge) test(sc *scope, x syntax.TestExpr) {
 	case *syntax.Word:
 		j.text(sc, x)
 	case *syntax.BinaryTest:
+		switch x.Op {
+		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr: // arithmetic
+			for _, side := range []syntax.TestExpr{x.X, x.Y} {
+				if w, ok := side.(*syntax.Word); ok {
+					j.arithText(sc, j.text(sc, w))
+				}
+			}
+			return
+		}
 		j.test(sc, x.X)
 		j.test(sc, x.Y)
 	case *syntax.UnaryTest:

@@ -217,6 +217,8 @@ var tools = []command{
 	{names: "gh", does: (*judge).gh},
 	{names: "glab tea hut az bb-cli forgejo berg", does: (*judge).forge},
 	{names: "jj", does: (*judge).jj},
+	{names: "scalar", refuse: &denial{class: ClassOtherTools, reason: "NAME VERB changes repositories and git's settings",
+		instead: insteadTools, asks: "list version help -h --help"}},
 	{names: "hg chg sl sapling", does: (*judge).mercurial},
 	{names: "svn bzr brz fossil darcs pijul cvs p4 got", refuse: &denial{class: ClassOtherTools, reason: changes,
 		instead: insteadTools, unless: " log status st stat diff cat blame annotate ann info list ls help version praise " +

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // The canonical names of tools. Drivers map them to what their clients call them.
@@ -171,7 +172,7 @@ func (p *Policy) judgeShellTool(input json.RawMessage, cwd string) Verdict {
 		DirPath string          `json:"dir_path"`
 		Cwd     string          `json:"cwd"`
 	}
-	if err := json.Unmarshal(input, &in); err != nil {
+	if err := json.Unmarshal(input, &in); err != nil || ambiguous(input) {
 		return denied(ClassInput, "the arguments of the shell tool could not be read", "give the command as text")
 	}
 	for _, d := range []string{in.Workdir, in.Dir, in.DirPath, in.Cwd} {
@@ -181,20 +182,52 @@ func (p *Policy) judgeShellTool(input json.RawMessage, cwd string) Verdict {
 			cwd = sc.cwd()
 		}
 	}
-	raw := in.Command
-	if raw == nil {
-		raw = in.Cmd
+	// A client takes one of them and ignores the others.
+	for _, raw := range []json.RawMessage{in.Command, in.Cmd} {
+		if raw != nil && string(raw) != "null" {
+			if v := p.judgeCommand(raw, cwd); !v.Allowed() {
+				return v
+			}
+		}
 	}
-	switch {
-	case raw == nil && in.Chars != nil:
+	if in.Chars != nil {
 		v := p.JudgeIn(*in.Chars, cwd)
 		if v.Class == ClassUnparsable && !strings.Contains(*in.Chars, "git") {
 			return allowed() // keys and answers to a program that runs already
 		}
 		return v
-	case raw == nil:
-		return allowed() // reads output of, or ends, a command that was judged
 	}
+	return allowed() // judged, or it reads output of, or ends, a command that was judged
+}
+
+// ambiguous reports whether members of an object differ only in case: to us they
+// are one, and the client may take the other one.
+func ambiguous(input json.RawMessage) bool {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(input, &members) != nil {
+		return false // no object
+	}
+	seen := map[string]bool{}
+	for name := range members {
+		folded := strings.Map(func(r rune) rune { // as encoding/json compares names
+			for {
+				next := unicode.SimpleFold(r)
+				if next <= r {
+					return next
+				}
+				r = next
+			}
+		}, name)
+		if seen[folded] {
+			return true
+		}
+		seen[folded] = true
+	}
+	return false
+}
+
+// judgeCommand decides about a command line, given as text or as a list of words.
+func (p *Policy) judgeCommand(raw json.RawMessage, cwd string) Verdict {
 	var line string
 	if err := json.Unmarshal(raw, &line); err == nil {
 		return p.JudgeIn(line, cwd)
@@ -225,6 +258,9 @@ func (p *Policy) judgeFileTool(tool string, input json.RawMessage, cwd string) V
 			return denied(ClassInput, "the arguments of "+clip(tool)+" could not be read", "name the file to be written")
 		}
 		in.Input = &body
+	}
+	if ambiguous(input) {
+		return denied(ClassInput, "the arguments of "+clip(tool)+" could not be read", "name the file to be written once")
 	}
 	judged := false
 	for _, s := range []*string{in.FilePath, in.FilePathC, in.NotebookPath, in.AbsolutePath, in.Path} {

@@ -34,13 +34,18 @@ func (l *Loop) CheckProvable(p plan.Plan) error {
 // what is known about the checks so far.
 func (l *Loop) provable(s state.State) bool {
 	id, ok := plan.Next(s.Plan)
-	return !ok || l.Settings.Unchecked || l.Prover.Provable(s.Plan.Tasks[s.Plan.Find(id)], s.Baseline)
+	return !ok || l.proves(s, id)
+}
+
+// proves says the same of one task.
+func (l *Loop) proves(s state.State, id plan.TaskID) bool {
+	return l.Settings.Unchecked || l.Prover.Provable(s.Plan.Tasks[s.Plan.Find(id)], s.Baseline)
 }
 
 // unproved ends a run before a task that nothing would prove: its checks were
 // red before the run and have not become green, and it has no verify command.
 func (l *Loop) unproved(s state.State, id plan.TaskID) *Action {
-	if l.provable(s) {
+	if l.proves(s, id) {
 		return nil
 	}
 	return &Action{Kind: Halt, Status: state.HaltedStatus,

@@ -14,7 +14,7 @@ import (
 // of only the branch's tip, even checks that failed before the run.
 func (l *Loop) complete(ctx context.Context, s state.State) (Action, error) {
 	done := Action{Kind: Halt, Status: state.Complete}
-	_, tip, err := l.Repo.Head(ctx)
+	_, tip, err := l.head(ctx)
 	if err != nil {
 		return done, err
 	}
@@ -25,7 +25,7 @@ func (l *Loop) complete(ctx context.Context, s state.State) (Action, error) {
 	if err != nil {
 		return done, err
 	}
-	if l.proof = &report; report.Pass {
+	if l.proof, l.proofOf = &report, tip; report.Pass {
 		return done, nil
 	}
 	if len(report.OldTests) > 0 {
@@ -35,6 +35,28 @@ func (l *Loop) complete(ctx context.Context, s state.State) (Action, error) {
 		report.FailText)
 	return Action{Kind: Halt, Status: state.HaltedStatus, Reason: freshChecks +
 		strings.TrimPrefix(strings.Join(report.Reasons, "; "), "checks: ")}, nil
+}
+
+// stillComplete says whether the end that was proved is the end still: while the checks ran, or a
+// pull request was waited for, a person may have added a task or committed. nil means that the run
+// goes on, with the task or with another proof.
+func (l *Loop) stillComplete(ctx context.Context, c RunOptions, done Action) (*Action, error) {
+	s, err := l.load()
+	if err != nil {
+		return nil, err
+	}
+	_, tip, err := l.Repo.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rep := s.Report
+	switch {
+	case c.Build && (!s.Plan.Complete() || tip != l.proofOf):
+		return nil, nil
+	case !c.Build && rep != nil && rep.Approved == nil && rep.Commit != object.Hex(tip):
+		return nil, l.enter(state.Validation, "the branch has moved since it was validated")
+	}
+	return &done, nil
 }
 
 // freshChecks begins the reason of a run that ended with red checks.

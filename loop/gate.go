@@ -224,7 +224,7 @@ func (l *Loop) passGate(ctx context.Context, s state.State, done Action) (*Actio
 	if l.Gate == nil {
 		return &done, nil
 	}
-	_, tip, err := l.Repo.Head(ctx)
+	_, tip, err := l.head(ctx)
 	if err != nil {
 		return nil, err
 	}

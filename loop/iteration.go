@@ -58,7 +58,7 @@ func (l *Loop) prepare(ctx context.Context, s state.State, job Job) (*Ready, err
 		number: s.Run.Iteration + 1}
 	rd.id = gitstate.NewID(rd.started)
 	rd.Record = &recovery.Record{Place: l.place(), Journal: s.Journal.ID, Event: rd.id, Number: rd.number}
-	if rd.branch, rd.tip, err = l.Repo.Head(ctx); err != nil {
+	if rd.branch, rd.tip, err = l.head(ctx); err != nil {
 		return rd, err
 	}
 	if rd.Before, err = l.Engine.Checkpoint(ctx); err != nil {

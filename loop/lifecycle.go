@@ -112,6 +112,10 @@ func decideReport(s state.State, g Gates, runnable bool) Action {
 	switch v := rep.Approved; {
 	case runnable:
 		return back("there is work to do")
+	case len(later(*rep, s.Plan)) > 0 && !aside && (v == nil && rep.Passed || v != nil && v.Approved):
+		return Action{Kind: Halt, Status: state.BlockedStatus,
+			Reason: "these tasks cannot be worked on, and were added or stopped since the validation: " +
+				strings.Join(later(*rep, s.Plan), ", ")}
 	case v != nil && v.Approved && !aside:
 		done.Reason = rep.Unmet()
 		return done
@@ -131,6 +135,17 @@ func decideReport(s state.State, g Gates, runnable bool) Action {
 			Reason: fmt.Sprintf("the validation failed after %d returns to building", s.Run.Rounds)}
 	}
 	return back("the validation failed: " + reportLine(*rep))
+}
+
+// later are the unfinished tasks that a report does not know as such.
+func later(rep state.Report, p plan.Plan) []string {
+	var out []string
+	for _, t := range unmet(p) {
+		if !slices.ContainsFunc(rep.Tasks, func(have state.ReportUnmet) bool { return have.ID == t.ID }) {
+			out = append(out, string(t.ID))
+		}
+	}
+	return out
 }
 
 // endRun ends a run that came to nothing: tasks that could not be added are

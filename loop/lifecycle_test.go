@@ -88,6 +88,15 @@ func TestDecidePhase(t *testing.T) {
 		"and not when nothing new would come of it": {with(state.Validation, true,
 			func(s *state.State) { s.Report = &state.Report{Tasks: []state.ReportUnmet{{ID: "A"}}} }), open, Halt, "",
 			state.BlockedStatus, ""},
+		"a task that was added meanwhile and cannot be worked on is not complete": {with(state.Validation, true,
+			func(s *state.State) {
+				s.Report = passed
+				s.Plan.Tasks = []plan.Task{task("A", plan.Skipped), task("B", plan.Pending, "A")}
+			}), open, Halt, "", state.BlockedStatus, "since the validation: B"},
+		"nor when what was there before was approved": {with(state.Validation, true, func(s *state.State) {
+			s.Report = said(passed, state.ReportVerdict{Approved: true})
+			s.Plan.Tasks = []plan.Task{task("A", plan.Blocked)}
+		}), all, Halt, "", state.BlockedStatus, "since the validation: A"},
 		"a task that a person added meanwhile is worked": {with(state.Validation, true,
 			func(s *state.State) { s.Report, s.Plan.Tasks = passed, []plan.Task{task("A", plan.Pending)} }), open, Advance,
 			state.Building, "", "there is work to do"},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	agentctx "git-ralph/context"
+	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/guard"
@@ -63,6 +64,7 @@ type Loop struct {
 	since        int          // iterations since the last housekeeping
 	untidy       bool         // a person was told that it failed
 	proof        *ProofReport // of the work as a whole, in this session; nil = there was none
+	proofOf      object.ID    // the commit that it is of
 	overrides    map[string]string
 	backoff      time.Duration
 	limitedUntil time.Time       // the fallback is used until then
@@ -145,7 +147,10 @@ func (l *Loop) Run(ctx context.Context, c RunOptions) (End, error) {
 			s = l.Share.among(s, time.Now())
 		}
 		var halt *Action
-		a := l.next(s, c, prepared)
+		a, err := l.inPlace(ctx, l.next(s, c, prepared))
+		if err != nil {
+			return End{}, l.broken(err)
+		}
 		switch a.Kind {
 		case Prepare:
 			halt, err = l.makeReady(ctx, s, c)
@@ -181,7 +186,9 @@ func (l *Loop) Run(ctx context.Context, c RunOptions) (End, error) {
 			halt = &a
 		}
 		if err == nil && halt != nil && halt.Status == state.Complete {
-			halt, err = l.passGate(ctx, s, *halt)
+			if halt, err = l.passGate(ctx, s, *halt); err == nil && halt != nil {
+				halt, err = l.stillComplete(ctx, c, *halt)
+			}
 		}
 		if err == nil && halt != nil {
 			if err = l.endRun(c); err == nil {
@@ -206,6 +213,41 @@ func (l *Loop) next(s state.State, c RunOptions, prepared bool) Action {
 		return Assign(s, a, "", nil, 1, l.Settings.Limits)
 	}
 	return a
+}
+
+// head is the branch that is checked out, and its commit. It is an error if a person has checked
+// out another one than that of the journal: nothing is done there.
+func (l *Loop) head(ctx context.Context) (branch string, tip object.ID, err error) {
+	if branch, tip, err = l.Repo.Head(ctx); err == nil && l.Worker == nil && branch != l.Journal.Branch {
+		err = &elsewhereError{branch, l.Journal.Branch}
+	}
+	return branch, tip, err
+}
+
+// elsewhereError says that another branch is checked out.
+type elsewhereError struct{ at, of string }
+
+func (e *elsewhereError) Error() string {
+	return fmt.Sprintf("%s is checked out now, and this is the run of %s: git switch %s", e.at, e.of, e.of)
+}
+
+// inPlace is the decision for the branch that is checked out. The run ends where it would do
+// something and that is another branch, as soon as no worker is at work.
+func (l *Loop) inPlace(ctx context.Context, a Action) (Action, error) {
+	switch a.Kind {
+	case Prepare, Work, RunPhase, Prove, Replan:
+	default:
+		return a, nil
+	}
+	_, _, err := l.head(ctx)
+	var elsewhere *elsewhereError
+	switch {
+	case !errors.As(err, &elsewhere):
+		return a, err
+	case l.Team != nil && len(l.Team.busy) > 0:
+		return Action{Kind: Await}, nil
+	}
+	return Action{Kind: Halt, Status: state.Stopped, Reason: elsewhere.Error()}, nil
 }
 
 // waitOrHalt carries out Wait. A run that waits for workers which nobody runs any more halts.
@@ -245,6 +287,9 @@ func (l *Loop) mended() (s state.State, orphans bool, err error) {
 func (l *Loop) workOn(ctx context.Context, s state.State, id plan.TaskID) (*Action, error) {
 	l.proof = nil
 	if halt := l.unproved(s, id); halt != nil {
+		if l.Team != nil && len(l.Team.busy) > 0 {
+			return nil, l.await(ctx) // what is at work may make a check green
+		}
 		return halt, nil
 	}
 	s, err := l.followGate(ctx, s)
@@ -293,6 +338,10 @@ func (l *Loop) proveEnd(ctx context.Context, s state.State, a Action) (*Action, 
 	}
 	end, err := l.complete(ctx, s)
 	l.proved = err == nil && end.Status == state.Complete
+	if asked && l.proved {
+		_, tip, terr := l.Repo.Head(ctx)
+		l.proved = terr == nil && tip == l.proofOf
+	}
 	if asked && ctx.Err() == nil {
 		return &a, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"git-ralph/gitstate/state"
@@ -98,6 +99,40 @@ func (p *planning) weigh(old plan.Plan, added []plan.Task) (*state.PlanChange, [
 		c.Upsert, c.IDs = append(c.Upsert, t), append(c.IDs, t.ID)
 	}
 	return c, problems, warnings
+}
+
+// renumbered is a change of the plan whose new tasks have ids of their own: a person may have given
+// one to another task while the planning agent worked.
+func renumbered(c state.PlanChange, p plan.Plan) state.PlanChange {
+	used := map[string]bool{}
+	for _, id := range p.Used() {
+		used[plan.Fold(id)] = true
+	}
+	taken := plan.Plan{Retired: slices.Concat(p.Used(), c.IDs)}
+	is := map[string]plan.TaskID{}
+	for _, t := range c.Upsert {
+		if used[plan.Fold(t.ID)] {
+			id := plan.NextID(taken)
+			taken.Retire(id)
+			is[plan.Fold(t.ID)] = id
+		}
+	}
+	if len(is) == 0 {
+		return c
+	}
+	now := func(id plan.TaskID) plan.TaskID { return cmp.Or(is[plan.Fold(id)], id) }
+	c.Upsert, c.IDs = slices.Clone(c.Upsert), slices.Clone(c.IDs)
+	for i := range c.Upsert {
+		t := &c.Upsert[i]
+		t.ID, t.DependsOn = now(t.ID), slices.Clone(t.DependsOn)
+		for j, id := range t.DependsOn {
+			t.DependsOn[j] = now(id)
+		}
+	}
+	for i, id := range c.IDs {
+		c.IDs[i] = now(id)
+	}
+	return c
 }
 
 // tell says what the run made of the plan, and what it was refused.

@@ -286,7 +286,17 @@ func (l *Loop) endUntouched(it *attempt, j Verdict) error {
 // worktree was left for a person to look at.
 func (l *Loop) close(it *attempt, res *state.Result) error {
 	e := l.event(it.Ready, res)
-	snap, err := l.Journal.Record(l.background(), e)
+	l.Journal.Stamp(&e)
+	var made state.PlanChange
+	if res.Plan != nil {
+		made = *res.Plan
+	}
+	snap, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
+		if res.Plan != nil {
+			*res.Plan = renumbered(made, s.Plan)
+		}
+		return e, nil
+	})
 	if err != nil {
 		return err
 	}

@@ -130,6 +130,9 @@ func (l *Loop) moveOn(ctx context.Context, it *attempt, res *state.Result, commi
 	}
 	it = it.onTop(at, noted("landed on top of %s, which another machine had landed", at.String()[:12]))
 	res.Parent, res.Commit, res.Brought, res.Notices = at.String(), is.String(), true, it.told()
+	if res.Baseline != nil {
+		res.Baseline = report.Baseline // with what others have made green since the iteration began
+	}
 	return it, nil
 }
 

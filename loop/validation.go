@@ -34,7 +34,7 @@ func (l *Loop) validate(ctx context.Context, s state.State, failure string) (End
 	if err != nil {
 		return Ending{}, err
 	}
-	_, tip, err := l.Repo.Head(ctx)
+	_, tip, err := l.head(ctx)
 	if err != nil {
 		return Ending{}, err
 	}
@@ -42,7 +42,7 @@ func (l *Loop) validate(ctx context.Context, s state.State, failure string) (End
 	if v.fresh, err = l.proveTip(ctx, tip, s); err != nil {
 		return Ending{}, err
 	}
-	l.proof = &v.fresh
+	l.proof, l.proofOf = &v.fresh, tip
 	if gone := slices.DeleteFunc(lacking(v.fresh.Runs),
 		func(c state.CheckRun) bool { return strings.ContainsRune(c.Missing, '/') }); len(gone) > 0 {
 		return Ending{Halt: l.environmentHalt(gone[0].Missing)}, nil

@@ -97,7 +97,8 @@ func newClaim(s state.State, i int, c state.ClaimChange) state.Event {
 type landing struct {
 	was, tip, is object.ID
 	conflicts    []string
-	dir          string // a checkout of was that nothing has used yet; "" = there is none
+	dir          string             // a checkout of was that nothing has used yet; "" = there is none
+	baseline     []state.CheckState // as it is when the result has landed
 }
 
 // bring lands what a worker has made: on the branch's tip, proved there in a fresh
@@ -238,8 +239,13 @@ func (l *Loop) mayLand(ctx context.Context, it *attempt, v Verdict, at *landing)
 		why := "files of yours are in the way of the landing: " + text.List(inWay)
 		return v, &Action{Kind: Halt, Status: state.NeedsReview, Reason: why}, l.keepNotLanded(it, v, why)
 	}
+	// What others have made green since the iteration began stays green.
+	s, err := l.load()
+	if err != nil {
+		return v, nil, err
+	}
 	req := l.proofRequest(it.Ready, nil)
-	req.Complete = true
+	req.Baseline, req.Complete = s.Baseline, true
 	dir, err := l.checkout(ctx, at)
 	if err != nil {
 		return v, nil, err
@@ -252,6 +258,7 @@ func (l *Loop) mayLand(ctx context.Context, it *attempt, v Verdict, at *landing)
 	case err != nil:
 		return v, nil, fmt.Errorf("prove the landed result: %w", err)
 	case report.Pass:
+		at.baseline = report.Baseline
 		return v, nil, nil
 	}
 	for name, out := range report.Outputs {
@@ -312,6 +319,9 @@ func (l *Loop) landAt(it *attempt, v Verdict, res *state.Result, at landing, loc
 	}
 	res.Parent, res.Commit, res.Evidence = at.tip.String(), at.is.String(), evidence.String()
 	res.Landed, res.Brought = true, true
+	if res.Baseline != nil {
+		res.Baseline = at.baseline
+	}
 	to := spot{w.Home, w.Engine, l.Journal.Branch, at.tip, at.is, true}
 	done := func() {}
 	if l.Share != nil {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"git-ralph/fixtures/repo"
 	"git-ralph/gitstate"
@@ -182,6 +183,83 @@ func TestTeam(t *testing.T) {
 				t.Errorf("%+v", s.Claims)
 			}
 		})
+	}
+}
+
+// verified is a prover for which only a verify command proves a task.
+type verified struct{ filesProver }
+
+func (verified) Provable(t plan.Task, _ []state.CheckState) bool { return len(t.Verify) > 0 }
+
+// TestWorkersNeedAProof: no worker begins a task that nothing would prove, and the run ends when
+// those that are at work have ended.
+func TestWorkersNeedAProof(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, writes, plan.Task{ID: "A", Verify: []string{"test"}}, plan.Task{ID: "B"})
+	r.team(func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
+		r.write(req.TaskID+".txt", "1\n")
+		b.done(req)
+		return completed()
+	})
+	r.Prover = verified{}
+	end := r.run(RunOptions{Build: true})
+	if end.Status != state.HaltedStatus || !strings.Contains(end.Reason, "B has no verify command") ||
+		len(r.ends("A")) != 1 || len(r.ends("B")) != 0 {
+		t.Errorf("%s: %s; %d and %d iterations", end.Status, end.Reason, len(r.ends("A")), len(r.ends("B")))
+	}
+}
+
+// excusing is a prover whose check is red where a file "red" or "bad" is. It excuses what was red
+// and has not been green since.
+type excusing struct{ filesProver }
+
+func (p excusing) Prove(_ context.Context, req ProofRequest) (ProofReport, error) {
+	was := len(req.Baseline) == 0 || req.Baseline[0].Red
+	run := p.look(req, "test", "test", "test", !exists(req.Dir, "red") && !exists(req.Dir, "bad"))
+	run.AlreadyRed = !run.Passed && was && !req.Unexcused
+	rep := ProofReport{Pass: run.Passed || run.AlreadyRed, Runs: []state.CheckRun{run},
+		Baseline: []state.CheckState{{Name: "test", Command: "test", Red: was && !run.Passed}}}
+	if !rep.Pass {
+		rep.Reasons = []string{"checks: test"}
+	}
+	return rep, nil
+}
+
+// TestWorkersKeepGreen: a check that one worker has made green stays green for all that land after
+// it, whenever they began.
+func TestWorkersKeepGreen(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, writes, plan.Task{ID: "A"}, plan.Task{ID: "B"})
+	r.write("red", "")
+	r.repo.Git("add", "red")
+	r.repo.Git("commit", "-q", "-m", "red from the beginning")
+	begun := make(chan struct{})
+	workers := r.team(func(w *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
+		w.write(req.TaskID+".txt", "1\n")
+		switch {
+		case req.TaskID == "A":
+			<-begun
+			w.remove("red")
+		case req.Attempt == 1:
+			close(begun)
+			for len(r.ends("A")) == 0 {
+				time.Sleep(10 * time.Millisecond)
+			}
+			w.write("bad", "")
+		}
+		b.done(req)
+		return completed()
+	})
+	for _, x := range []*rig{r, workers[1], workers[2]} {
+		x.Prover = excusing{}
+	}
+	end := r.run(RunOptions{Build: true})
+	ends := r.ends("B")
+	if end.Status != state.Complete || len(ends) != 2 || strings.Join(ends[0].Reasons, "") != "landing: test" {
+		t.Errorf("%s: %s, %+v", end.Status, end.Reason, ends[0])
+	}
+	if s := r.state(); s.Baseline[0].Red {
+		t.Errorf("%+v", s.Baseline)
 	}
 }
 

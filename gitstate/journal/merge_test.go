@@ -153,3 +153,51 @@ func commitOf(t *testing.T, r *repo.Repo) object.ID {
 	}
 	return id
 }
+
+// TestRecordedCommandsAfterAMerge: the commands of the line that was fetched are in
+// question, although the newest entry that was looked at is on the other line.
+func TestRecordedCommandsAfterAMerge(t *testing.T) {
+	ctx := context.Background()
+	r := repo.New(t, nil)
+	ann := open(t, r)
+	begin(t, ann)
+	c := clone(t, r)
+	bob := open(t, c)
+	if _, _, err := bob.Join(ctx, fetched(t, c, r)); err != nil {
+		t.Fatal(err)
+	}
+	ran := func(j *Journal, command string) {
+		t.Helper()
+		e := state.Event{Type: state.EvIteration, Phase: state.Building, Iteration: 1, Result: &state.Result{
+			Verdict: state.Reject, Outcome: "completed", Checks: []state.CheckRun{{Name: "test", Command: command}}}}
+		if _, err := j.Record(ctx, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ran(ann, "of ann")
+	ran(bob, "of bob")
+	want := func(why, commands string) {
+		t.Helper()
+		list, err := bob.RecordedCommands(ctx)
+		var got []string
+		for _, c := range list {
+			got = append(got, c.Text)
+		}
+		if err != nil || strings.Join(got, ", ") != commands {
+			t.Errorf("%s: %q, %v; want %q", why, got, err, commands)
+		}
+	}
+	want("nothing was looked at", "of bob")
+	if err := bob.Looked(ctx); err != nil {
+		t.Fatal(err)
+	}
+	want("all was looked at", "")
+	if how, _, err := bob.Join(ctx, fetched(t, c, r)); err != nil || how != Merged {
+		t.Fatalf("joined as %d: %v", how, err)
+	}
+	want("what came with the other line", "of ann")
+	if err := bob.Looked(ctx); err != nil {
+		t.Fatal(err)
+	}
+	want("that was looked at too", "")
+}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/plan"
 )
@@ -103,13 +104,16 @@ func (j *Journal) RecordedCommands(ctx context.Context) ([]state.Command, error)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read the trusted commands: %w", err)
 	}
-	last := strings.TrimSpace(string(looked))
+	tip, err := j.Tip(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if tip.IsZero() {
+		return nil, ErrNone
+	}
 	var out []state.Command
 	seen := map[string]bool{}
-	err = j.WalkBrief(ctx, func(e Entry) (bool, error) {
-		if e.ID.String() == last {
-			return false, nil
-		}
+	add := func(e Entry) error {
 		if r := e.Event.Result; r != nil {
 			for _, c := range r.Checks {
 				if c.Command != "" && !seen[c.Command] {
@@ -118,8 +122,14 @@ func (j *Journal) RecordedCommands(ctx context.Context) ([]state.Command, error)
 				}
 			}
 		}
-		return true, nil
-	})
+		return nil
+	}
+	if last, perr := object.ParseID(strings.TrimSpace(string(looked))); perr == nil && j.Repo.Store.Has(last) {
+		// The entry may be on the side of a merge: only what it leads to has been looked at.
+		err = j.between(ctx, tip, last, briefly, add)
+	} else {
+		err = j.WalkBrief(ctx, func(e Entry) (bool, error) { return true, add(e) })
+	}
 	return out, err
 }
 

@@ -222,9 +222,16 @@ func (s *State) decodeFile(path string, data []byte, head *plan.Head, tasks *[]p
 	var err error
 	switch {
 	case path == "journal.toml":
-		err = toml.Unmarshal(data, &s.Journal)
+		if err = toml.Unmarshal(data, &s.Journal); err == nil {
+			err = checkIDs(s.Journal.ID)
+		}
 	case path == "run.toml":
-		err = toml.Unmarshal(data, &s.Run)
+		if err = toml.Unmarshal(data, &s.Run); err == nil {
+			err = checkIDs(s.Run.Untouched)
+			if c := s.Run.Current; c != nil && err == nil {
+				err = checkIDs(c.EventID)
+			}
+		}
 	case path == "plan.toml":
 		*head, err = plan.DecodeHead(path, data)
 	case path == "handoff.json":
@@ -263,7 +270,9 @@ func (s *State) decodeFile(path string, data []byte, head *plan.Head, tasks *[]p
 		s.Questions = append(s.Questions, q)
 	case dir == "claims":
 		var c Claim
-		err = toml.Unmarshal(data, &c)
+		if err = toml.Unmarshal(data, &c); err == nil && c.Current != nil {
+			err = checkIDs(c.Current.EventID)
+		}
 		s.Claims = append(s.Claims, c)
 	case dir == "memory":
 		if s.Memory == nil {
@@ -272,6 +281,20 @@ func (s *State) decodeFile(path string, data []byte, head *plan.Head, tasks *[]p
 		s.Memory[base] = string(data)
 	}
 	return err
+}
+
+// checkIDs refuses ids of journals and events that are not one name: refs and folders
+// are named by them, and whoever may push a journal could write "../../heads".
+func checkIDs(ids ...string) error {
+	for _, id := range ids {
+		bad := strings.HasPrefix(id, ".") || strings.Contains(id, "..") || strings.IndexFunc(id, func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
+		}) >= 0
+		if bad {
+			return fmt.Errorf("%q is no id", notes.CutBytes(id, 100))
+		}
+	}
+	return nil
 }
 
 // sort brings lists into their order, whatever that of the files was.
@@ -414,7 +437,17 @@ func DecodeBrief(files Files) (Event, error) {
 	if !ok {
 		return e, &DecodeError{"event/event.json", fmt.Errorf("it is not there")}
 	}
-	if err := json.Unmarshal(data, &e); err != nil {
+	err := json.Unmarshal(data, &e)
+	if err == nil {
+		err = checkIDs(e.ID)
+	}
+	if err == nil && e.Start != nil {
+		err = checkIDs(e.Start.IterationID)
+	}
+	if err == nil && e.Init != nil {
+		err = checkIDs(e.Init.JournalID)
+	}
+	if err != nil {
 		return e, &DecodeError{"event/event.json", err}
 	}
 	return e, nil

@@ -311,6 +311,25 @@ func TestDecodeRefuses(t *testing.T) {
 	if _, err := Decode(bad); !errors.As(err, &de) || de.Path != "run.toml" {
 		t.Errorf("a damaged file: %v", err)
 	}
+	for _, id := range []string{"../../heads", "..", ".x", "a/b", `a\b`, "a b", "a\n"} {
+		hostile := begun()
+		hostile.Journal.ID = id
+		if _, err := Decode(Changes(State{}, hostile)); !errors.As(err, &de) || de.Path != "journal.toml" {
+			t.Errorf("the journal id %q: %v", id, err)
+		}
+		hostile = begun()
+		hostile.Run.Current = &Current{EventID: id}
+		if _, err := Decode(Changes(State{}, hostile)); !errors.As(err, &de) || de.Path != "run.toml" {
+			t.Errorf("the event id %q of the iteration in work: %v", id, err)
+		}
+		for why, e := range map[string]Event{"event": {ID: id, Type: EvSession},
+			"iteration": {ID: "e", Type: EvStart, Start: &Start{IterationID: id}},
+			"journal":   {ID: "e", Type: EvInit, Init: &Init{JournalID: id}}} {
+			if _, err := DecodeEvent(EncodeEvent(e)); !errors.As(err, &de) || de.Path != "event/event.json" {
+				t.Errorf("the id %q of an %s: %v", id, why, err)
+			}
+		}
+	}
 }
 
 // FuzzDecode: damaged trees are errors, never panics, and what can be read can

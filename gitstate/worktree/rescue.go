@@ -276,6 +276,10 @@ func (e *Engine) Bring(ctx context.Context, list []Saved, event string) (Report,
 	made := map[string]bool{}
 	var paths []string
 	for _, x := range list {
+		if err := object.CheckPath(x.Path, x.Mode); err != nil && x.Aside == "" {
+			r.failed(x.Path, err)
+			continue
+		}
 		paths = append(paths, x.Path)
 		if st, same := e.isFile(ctx, x.Path, Side{Mode: x.Mode, ID: x.ID}); x.Aside == "" && same && !x.ID.IsZero() {
 			continue

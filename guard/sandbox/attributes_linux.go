@@ -21,6 +21,10 @@ type calls struct {
 // Calls from setxattrat on have the same numbers everywhere.
 const setxattrat, removexattrat = 463, 466
 
+// ringSetup is io_uring_setup, on every architecture. A filter does not see what
+// is asked for through a ring, which can change extended attributes as well.
+const ringSetup = 425
+
 // attributeCalls are those of every ABI that programs on this machine can use:
 // a program for 32 bits has its own numbers.
 func attributeCalls() []calls {
@@ -48,7 +52,7 @@ func attributeCalls() []calls {
 // capabilities, to the calling thread and its children, as a file system without
 // them does. Only root can change owners. For root chown does nothing and
 // succeeds, as with fakeroot, because root's tar, cp and package managers treat
-// a refusal as an error.
+// a refusal as an error. There are no io_uring rings, as in containers.
 func fixAttributes() error {
 	const (
 		load, and, equal, end = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_ALU | unix.BPF_AND,
@@ -60,14 +64,15 @@ func fixAttributes() error {
 		if os.Getuid() != 0 {
 			c.owners = nil
 		}
-		n := len(c.xattrs) + len(c.owners)
+		n := 1 + len(c.xattrs) + len(c.owners)
 		program = append(program,
 			unix.SockFilter{Code: load, K: architecture},
-			unix.SockFilter{Code: equal, Jf: uint8(n + 5), K: c.arch},
+			unix.SockFilter{Code: equal, Jf: uint8(n + 6), K: c.arch},
 			unix.SockFilter{Code: load, K: number},
-			unix.SockFilter{Code: and, K: c.mask})
+			unix.SockFilter{Code: and, K: c.mask},
+			unix.SockFilter{Code: equal, Jt: uint8(n + 2), K: ringSetup})
 		for i, nr := range c.xattrs {
-			program = append(program, unix.SockFilter{Code: equal, Jt: uint8(n - i), K: nr})
+			program = append(program, unix.SockFilter{Code: equal, Jt: uint8(n - 1 - i), K: nr})
 		}
 		for i, nr := range c.owners {
 			program = append(program, unix.SockFilter{Code: equal, Jt: uint8(len(c.owners) - i + 1), K: nr})
@@ -75,7 +80,8 @@ func fixAttributes() error {
 		program = append(program,
 			unix.SockFilter{Code: end, K: unix.SECCOMP_RET_ALLOW},
 			unix.SockFilter{Code: end, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EOPNOTSUPP)},
-			unix.SockFilter{Code: end, K: unix.SECCOMP_RET_ERRNO}) // done, with the error 0
+			unix.SockFilter{Code: end, K: unix.SECCOMP_RET_ERRNO}, // done, with the error 0
+			unix.SockFilter{Code: end, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)})
 	}
 	if program == nil {
 		return nil

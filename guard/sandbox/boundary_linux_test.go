@@ -12,14 +12,108 @@ import (
 	"git-ralph/internal/proc"
 )
 
+// TestFoldersAround: what is read-only or hidden in a writable folder cannot be moved
+// away with a folder around it, out of the way of what covers it next time.
+func TestFoldersAround(t *testing.T) {
+	for _, tt := range []struct {
+		why           string
+		setup         func(b *box)
+		first, second string
+	}{
+		{"a hidden file", func(b *box) {
+			b.write("home/src/proj/private/deep/key", "SECRET")
+			b.spec.Hidden = []string{filepath.Join(b.work, "private", "deep", "key")}
+		}, `mv private p; mv private/deep d; true`, `cat p/deep/key d/key; true`},
+		{"a git directory in a folder of the worktree", func(b *box) {
+			b.outside(`mkdir meta && mv .git meta/git && echo 'gitdir: meta/git' >.git`)
+			b.git = filepath.Join(b.work, "meta", "git")
+			b.spec.GitDirs = []string{b.git, filepath.Join(b.work, ".git")}
+		}, `mv meta m && mkdir -p meta/git && echo moved; true`, `echo x >m/git/hooks/evil && echo written; true`},
+		{"a git directory in another writable folder", func(b *box) {
+			b.outside(`git worktree add -q ../../../open/linked topic && git init -q ../../../open/near/main`)
+			b.spec.Writable = []string{filepath.Join(b.dir, "open")}
+			b.spec.GitDirs = append(b.spec.GitDirs, filepath.Join(b.dir, "open", "near", "main", ".git"))
+		}, `cd ` + `"$HOME/../open" && mv near far && mkdir -p near/main/.git && echo moved; true`,
+			`cd "$HOME/../open" && echo x >far/main/.git/hooks/evil && echo written; true`},
+		{"a file in a read-only folder leaves the folder read-only", func(b *box) {
+			b.outside(`git init -q nested && mkdir -p nested/d/e && echo x >nested/d/f`)
+			b.spec.ReadOnlyPaths = []string{filepath.Join(b.work, "nested"), filepath.Join(b.work, "nested", "d", "e")}
+		}, `echo y >nested/d/f && echo written; true`, `true`},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			b := newBox(t, publicPlace(t))
+			tt.setup(b)
+			first, _ := b.inside(tt.first)
+			second, _ := b.inside(tt.second)
+			for _, bad := range []string{"SECRET", "moved", "written"} {
+				if strings.Contains(first+second, bad) {
+					t.Errorf("%s%s", first, second)
+				}
+			}
+			if out, _ := b.inside(`echo x >new && mkdir d2 && mv new d2/ && echo fine`); out != "fine\n" {
+				t.Error(out)
+			}
+		})
+	}
+}
+
 // cgroup2 mounts the host's cgroup tree again, from its own cgroup namespace, and
 // reports success.
 const cgroup2 = `unshare -UrmC sh -c 'mkdir -p /tmp/cg.$$ && mount -t cgroup2 none /tmp/cg.$$ && test -e ` +
 	`/tmp/cg.$$/cgroup.procs && echo reached'; rmdir /tmp/cg.* 2>/dev/null; true`
 
+// leaveMounts runs Python in a mount namespace that has none of the sandbox's
+// mounts, with descriptors of the worktree and of the home folder.
+const leaveMounts = `python3 - <<'P'
+import ctypes, os
+libc = ctypes.CDLL(None)
+work, home = (os.open(d, os.O_RDONLY) for d in ('.', os.environ['HOME']))
+ids = os.getuid(), os.getgid()
+if libc.unshare(0x10000000 | 0x20000): # CLONE_NEWUSER | CLONE_NEWNS
+    libc.unshare(0x10000000)
+for file, line in ('setgroups', 'deny'), ('uid_map', '0 %d 1' % ids[0]), ('gid_map', '0 %d 1' % ids[1]):
+    try:
+        with open('/proc/self/' + file, 'w') as f: f.write(line)
+    except OSError as e: print(e)
+os.mkdir('/tmp/new')
+if libc.mount(b'x', b'/tmp/new', b'tmpfs', 0, None) == 0:
+    os.mkdir('/tmp/new/old')
+    libc.pivot_root(b'/tmp/new', b'/tmp/new/old')
+    libc.umount2(b'/old', 2) # MNT_DETACH
+def do(f, *args, **more):
+    try: f(*args, **more)
+    except OSError as e: print(e)
+do(os.rename, '.git', 'moved', src_dir_fd=work, dst_dir_fd=work)
+do(os.unlink, 'big.bin', dir_fd=work)
+do(os.rename, '.netrc', 'read', src_dir_fd=home, dst_dir_fd=home)
+P
+true`
+
+// TestLeaveMounts: a mount point cannot be renamed or removed by way of a
+// namespace without the mount. The kernel allows that anywhere else.
+func TestLeaveMounts(t *testing.T) {
+	b := newBox(t, publicPlace(t))
+	b.outside(`head -c 100 /dev/zero >big.bin`)
+	b.spec.ReadOnlyPaths = []string{filepath.Join(b.work, "big.bin")}
+	before := b.protected()
+	first, _ := b.inside(leaveMounts)
+	if _, err := os.Stat(filepath.Join(b.work, "big.bin")); err != nil {
+		t.Error("the user's file is gone: ", err)
+	}
+	// Whatever moved is in nobody's way when the next command is covered.
+	second, _ := b.inside(`cat ~/read; echo x >moved/hooks/post-commit; true`)
+	if strings.Contains(second, "SECRET") {
+		t.Error("the login can be read under another name")
+	}
+	if !strings.Contains(first, "busy") {
+		t.Errorf("%s\n%s", first, second)
+	}
+	b.unchanged(before)
+}
+
 // TestCgroupNamespaces: cgroups can be mounted again without a sandbox, but not
-// inside one, also where /proc/sys cannot be written. A client can still make its
-// own namespaces of other kinds.
+// inside one, also where /proc/sys cannot be written. The same holds for mount
+// namespaces; those of other kinds can be made.
 func TestCgroupNamespaces(t *testing.T) {
 	b := newBox(t, "")
 	if out := b.outside(cgroup2); !strings.Contains(out, "reached") {
@@ -28,7 +122,8 @@ func TestCgroupNamespaces(t *testing.T) {
 	attack := cgroup2 + `; unshare -Cr true && echo made; unshare -Ur unshare -C true && echo made; unshare -Ur unshare -Ur unshare -C true && echo made
 		echo 100 >/proc/sys/user/max_cgroup_namespaces; unshare -Ur sh -c 'echo 100 >/proc/sys/user/max_cgroup_namespaces'; unshare -UrC true && echo made
 		find /sys/fs/cgroup/ -mindepth 1; cut -d: -f3 /proc/self/cgroup | grep -v '^/$'
-		unshare -Urm true && unshare -Urmpf true && echo nested`
+		unshare -Urm true && echo made; unshare -Ur unshare -m true && echo made; echo 100 >/proc/sys/user/max_mnt_namespaces; unshare -Urm true && echo made
+		unshare -Ur true && unshare -Urpf true && echo nested`
 	look := func(t *testing.T, out string) {
 		if strings.Contains(out, "reached") || strings.Contains(out, "made") || !strings.Contains(out, "nested") {
 			t.Error(out)

@@ -12,15 +12,18 @@ import (
 )
 
 // cgroupLimit is how many cgroup namespaces may be made in, and below, the user
-// namespace of the process that opens it.
-const cgroupLimit = "/proc/sys/user/max_cgroup_namespaces"
+// namespace of the process that opens it. mountLimit is the same for mount
+// namespaces.
+const (
+	cgroupLimit = "/proc/sys/user/max_cgroup_namespaces"
+	mountLimit  = "/proc/sys/user/max_mnt_namespaces"
+)
 
 // closeCgroups makes sure that no process of the sandbox gets its own cgroup
 // namespace. In one it could mount the cgroup file system again: the kernel
 // allows that although the existing mount is read-only. It could then kill or
 // freeze every process of a group that its user owns: for root all of the
 // machine's, for an ordinary user those of the session, this program included.
-// Other namespaces stay possible because a client's own sandbox needs them.
 func closeCgroups() error {
 	err := os.WriteFile(cgroupLimit, []byte("0"), 0)
 	if err == nil {
@@ -28,8 +31,28 @@ func closeCgroups() error {
 	}
 	// A container may show /proc/sys read-only. A filter of system calls does
 	// the same there, but refuses programs of other architectures, too.
-	if ferr := filterCgroups(); ferr != nil {
+	if ferr := filterNamespaces(unix.CLONE_NEWCGROUP); ferr != nil {
 		return fmt.Errorf("close cgroup namespaces: %w; %w", err, ferr)
+	}
+	return nil
+}
+
+// closeMounts makes sure that no process of the sandbox gets its own mount
+// namespace. The kernel keeps a mount point from being renamed or removed only
+// in namespaces that have the mount. A process could leave all mounts behind in
+// a namespace of its own and then, by a folder that it holds open, move the git
+// directory away or remove a read-only file. The next command would not find
+// what it has to cover.
+//
+// Detached trees of mounts count as namespaces, too: it is called when all are
+// made. /proc has to be writable until then, or there is a filter instead.
+func closeMounts() error {
+	err := os.WriteFile(mountLimit, []byte("0"), 0)
+	if err == nil {
+		return nil
+	}
+	if ferr := filterNamespaces(unix.CLONE_NEWNS); ferr != nil {
+		return fmt.Errorf("close mount namespaces: %w; %w", err, ferr)
 	}
 	return nil
 }
@@ -44,11 +67,11 @@ var cgroupFlag = sync.OnceValue(func() uintptr {
 	return unix.CLONE_NEWCGROUP
 })
 
-// filterCgroups refuses the system calls that make cgroup namespaces to the
-// calling thread and its children. A filter cannot read the flags of clone3,
-// which are in memory. So clone3 fails with ENOSYS, as in containers, and
-// callers fall back to clone.
-func filterCgroups() error {
+// filterNamespaces refuses the system calls that make namespaces of one kind,
+// a flag of clone, to the calling thread and its children. A filter cannot read
+// the flags of clone3, which are in memory. So clone3 fails with ENOSYS, as in
+// containers, and callers fall back to clone.
+func filterNamespaces(kind uint32) error {
 	arch, ok := map[string]uint32{
 		"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64, "riscv64": unix.AUDIT_ARCH_RISCV64,
 	}[runtime.GOARCH]
@@ -73,7 +96,7 @@ func filterCgroups() error {
 		{Code: equal, Jt: 1, K: unix.SYS_UNSHARE},
 		{Code: equal, Jf: 2, K: unix.SYS_CLONE},
 		{Code: load, K: firstArgument},
-		{Code: bits, Jt: 1, K: unix.CLONE_NEWCGROUP},
+		{Code: bits, Jt: 1, K: kind},
 		{Code: end, K: allow},
 		{Code: end, K: refuse},
 		{Code: end, K: unknown},

@@ -107,8 +107,8 @@ func mountDev(nodes []node) error {
 var procMasks = []string{"/proc/1/oom_score_adj", "/proc/1/oom_adj", "/proc/sys", "/proc/sysrq-trigger", "/proc/irq",
 	"/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi"}
 
-// mountProc mounts the /proc of the sandbox. For an ordinary user nothing in
-// it is masked: only then can a client's own sandbox mount another /proc.
+// mountProc mounts the /proc of the sandbox and masks it for root. No tree of
+// mounts can be taken after it.
 func (m *mounter) mountProc() error {
 	if m.spec.OwnProc {
 		flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC)
@@ -116,18 +116,27 @@ func (m *mounter) mountProc() error {
 			return &procError{err}
 		}
 	}
-	if !m.root {
-		return nil
-	}
-	for _, p := range procMasks {
-		if _, err := os.Lstat(p); err != nil {
-			continue
+	var masks []string
+	var trees []int
+	if m.root {
+		for _, p := range procMasks {
+			if _, err := os.Lstat(p); err != nil {
+				continue
+			}
+			fd, err := cloneTree(p, readOnly)
+			if err != nil {
+				return err
+			}
+			masks, trees = append(masks, p), append(trees, fd)
 		}
-		fd, err := cloneTree(p, readOnly)
-		if err != nil {
+	}
+	if !m.spec.OwnMounts {
+		if err := closeMounts(); err != nil { // before /proc/sys is masked
 			return err
 		}
-		if err := moveTree(fd, p); err != nil {
+	}
+	for i, p := range masks {
+		if err := moveTree(trees[i], p); err != nil {
 			return fmt.Errorf("protect %s: %w", p, err)
 		}
 	}

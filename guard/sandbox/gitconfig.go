@@ -20,6 +20,8 @@ type gitConfig struct {
 	// includes are the values of include.path and includeIf.*.path. Conditions
 	// are ignored, as by anybody who reads the files.
 	includes []string
+	// logins are files that git logs in with, as written.
+	logins []string
 }
 
 var errGitConfig = errors.New("not a configuration of git")
@@ -185,6 +187,7 @@ func (p *configParser) entry() error {
 	if include && key == "path" {
 		p.out.includes = append(p.out.includes, value)
 	}
+	p.out.logins = append(p.out.logins, loginFiles(p.section, key, value)...)
 	clean := cleanURLs(value)
 	switch {
 	case secretKey(key, value) || looksSecret(clean):
@@ -289,6 +292,26 @@ func secretKey(key, value string) bool {
 	}
 	return false
 }
+
+// loginFiles are the files of an entry that git, or a program it starts, logs in
+// with.
+func loginFiles(section, key, value string) []string {
+	switch section + "." + key {
+	case "http.cookiefile", "http.sslkey", "http.proxysslkey":
+		return []string{value}
+	case "credential.helper", "core.sshcommand":
+		var out []string
+		for _, g := range loginOption().FindAllStringSubmatch(value, -1) {
+			out = append(out, g[1]+g[2]+g[3])
+		}
+		return out
+	}
+	return nil
+}
+
+// loginOption is an option of git-credential-store, or of ssh, that names a file.
+var loginOption = lazyregexp.New(
+	`(?i)(?:\s--file[=\s]\s*|\s-i\s*|\bIdentityFile[=\s]\s*)(?:'([^']+)'|"([^"]+)"|([^\s'"]+))`)
 
 var urlUser = lazyregexp.New(`(?i)([a-z][a-z0-9+.-]*://)([^/\s?#]*)@`)
 

@@ -29,7 +29,7 @@ type cover struct {
 // system, and the files that they include. Namespaces cover them; every other
 // mechanism leaves them readable. env is the command's.
 func GitSecrets(spec Spec, env []string) []GitSecret {
-	_, found := gitCovers(spec, env)
+	_, _, found := gitCovers(spec, env)
 	return found
 }
 
@@ -39,8 +39,18 @@ const (
 	maxConfigSize  = 1 << 20
 )
 
-// gitCovers finds the files with secrets and their contents without them.
-func gitCovers(spec Spec, env []string) (covers []cover, found []GitSecret) {
+// gitCovers finds the files with secrets and their contents without them, and the
+// files outside of the worktree that git logs in with.
+func gitCovers(spec Spec, env []string) (covers []cover, logins []string, found []GitSecret) {
+	expand := func(path, file string) string {
+		if rest, ok := strings.CutPrefix(path, "~/"); ok && spec.Home != "" {
+			return filepath.Join(spec.Home, rest)
+		}
+		if !filepath.IsAbs(path) {
+			return filepath.Join(filepath.Dir(file), path)
+		}
+		return path
+	}
 	seen := map[string]bool{}
 	var follow func(path string, depth int)
 	follow = func(path string, depth int) {
@@ -74,20 +84,20 @@ func gitCovers(spec Spec, env []string) (covers []cover, found []GitSecret) {
 				found = append(found, GitSecret{path, k})
 			}
 		}
-		for _, inc := range c.includes {
-			switch rest, ok := strings.CutPrefix(inc, "~/"); {
-			case ok && spec.Home != "":
-				inc = filepath.Join(spec.Home, rest)
-			case !filepath.IsAbs(inc):
-				inc = filepath.Join(filepath.Dir(real), inc)
+		for _, login := range c.logins {
+			login = expand(login, real)
+			if st, err := os.Stat(login); err == nil && st.Mode().IsRegular() && !within(login, spec.Worktree) {
+				logins = append(logins, login)
 			}
-			follow(inc, depth+1)
+		}
+		for _, inc := range c.includes {
+			follow(expand(inc, real), depth+1)
 		}
 	}
 	for _, path := range configFiles(spec, env) {
 		follow(path, 0)
 	}
-	return covers, found
+	return covers, logins, found
 }
 
 // cleanLines is parseGitConfig for a file that git could not parse: line by line.

@@ -85,13 +85,34 @@ func TestGitSecrets(t *testing.T) {
 	}
 }
 
+// TestGitLogins: the files that git's configuration names to log in with are hidden,
+// wherever they are, so that the agent's git cannot use them to push.
+func TestGitLogins(t *testing.T) {
+	b := newBox(t, publicPlace(t))
+	for name, text := range map[string]string{"home/.gitcookies": "SECRET1", "home/cookies": "SECRET2",
+		"other/client.key": "SECRET3", "home/keys/deploy": "SECRET4", "home/keys/second one": "SECRET5",
+		"home/keys/third": "SECRET6", "home/.store": "https://me:SECRET7@example.invalid", "other/store": "SECRET8"} {
+		b.write(name, text)
+	}
+	b.outside(`git config --global http.cookieFile ~/cookies
+		git config http.https://example.invalid/.sslKey "$HOME/../other/client.key"
+		git config core.sshCommand "ssh -i ~/keys/deploy -i '$HOME/keys/second one' -o IdentityFile=~/keys/third -p 22"
+		git config credential.helper 'store --file ~/.store'
+		git config --add credential.https://example.invalid.helper "!git credential-store --file=$HOME/../other/store"`)
+	out, _ := b.inside(`cat ~/.gitcookies ~/cookies ../../../other/* ~/keys/* ~/.store
+		git config core.sshCommand; git log --oneline | wc -l`)
+	if strings.Contains(out, "SECRET") || !strings.Contains(out, "not yours") || !strings.Contains(out, "-p 22\n2\n") {
+		t.Error(out)
+	}
+}
+
 // TestNoGitSecrets: without secrets nothing is covered, and git's files can be
 // bound as they are.
 func TestNoGitSecrets(t *testing.T) {
 	b := newBox(t, "")
 	b.outside(`git config remote.origin.url git@example.invalid:x.git; git config --global user.name me`)
-	if covers, found := gitCovers(b.spec, b.env); len(covers)+len(found) > 0 {
-		t.Errorf("covered: %v %v", covers, found)
+	if covers, logins, found := gitCovers(b.spec, b.env); len(covers)+len(logins)+len(found) > 0 {
+		t.Errorf("covered: %v %v %v", covers, logins, found)
 	}
 	if out, exit := b.inside(`git config --global user.name you && git config user.name`); !exit.Success() ||
 		out != "you\n" {

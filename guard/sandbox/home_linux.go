@@ -34,7 +34,9 @@ func (m *mounter) home() error {
 			return m.required(m.spec.Home, rankBase, readOnly, "home")
 		}
 		return nil
-	case HomeCopy:
+	}
+	m.kept = r.real
+	if m.spec.HomeMode == HomeCopy {
 		return m.homeCopy(r)
 	}
 	lowers := []string{r.real}
@@ -163,7 +165,7 @@ const copyMax = 1 << 20
 // out.
 func (m *mounter) homeCopy(r resolved) error {
 	home := filepath.Join(m.spec.HomeUpper, "home")
-	binds, err := copyHome(r.real, home)
+	binds, err := copyHome(r.real, home, m.spec)
 	if err != nil {
 		return &homeError{err}
 	}
@@ -179,18 +181,36 @@ func (m *mounter) homeCopy(r resolved) error {
 }
 
 // copyHome fills the folder home from the folder from and returns what is too
-// large to be copied.
-func copyHome(from, home string) (large []string, err error) {
+// large to be copied. What is hidden is not copied, and goes when it was copied
+// before.
+func copyHome(from, home string, spec Spec) (large []string, err error) {
 	root, err := os.OpenRoot(home)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
 	c := copier{root: root, from: from, hidden: map[string]bool{}}
-	for _, p := range DefaultHidden() {
-		c.hidden[p] = true
+	if r, err := resolve(from); err == nil {
+		from = r.real
+	}
+	for _, p := range hiddenPlaces(spec) {
+		r, err := resolve(p)
+		if err != nil {
+			continue // it is not there to be copied
+		}
+		if rel, err := filepath.Rel(from, r.real); err == nil && filepath.IsLocal(rel) {
+			c.hidden[rel] = true
+		}
 	}
 	return c.top()
+}
+
+// hides leaves out a hidden file or folder.
+func (c *copier) hides(rel string) bool {
+	if c.hidden[rel] {
+		c.root.RemoveAll(rel)
+	}
+	return c.hidden[rel]
 }
 
 // copier fills a copied home.
@@ -209,7 +229,7 @@ func (c *copier) top() (binds []string, err error) {
 	for _, e := range entries {
 		name, from := e.Name(), filepath.Join(c.from, e.Name())
 		st, err := os.Lstat(from)
-		if err != nil || c.hidden[name] {
+		if err != nil || c.hides(name) {
 			continue
 		}
 		switch {
@@ -250,7 +270,7 @@ func (c *copier) folder(rel string) error {
 	for _, e := range entries[:min(len(entries), most)] {
 		sub := rel + "/" + e.Name()
 		st, err := os.Lstat(filepath.Join(c.from, sub))
-		if err != nil || c.hidden[sub] {
+		if err != nil || c.hides(sub) {
 			continue
 		}
 		switch {

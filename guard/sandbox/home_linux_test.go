@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"git-ralph/internal/proc"
 )
 
 func TestHomeModes(t *testing.T) {
@@ -49,6 +51,25 @@ func TestHomeModes(t *testing.T) {
 			t.Error(out)
 		}
 	})
+}
+
+// TestPlantedInPlaceOfHidden: what a command leaves in its home folder does not keep
+// later commands from starting when the user makes something there that is hidden.
+func TestPlantedInPlaceOfHidden(t *testing.T) {
+	b := newBox(t, publicPlace(t))
+	b.inside(`touch ~/.kube; ln -s /nowhere ~/.docker; ln -s notes ~/.azure; mkdir ~/.pgpass; touch ~/.config`)
+	for _, p := range []string{".kube/config", ".docker/config.json", ".azure/token", ".pgpass", ".config/gh/hosts.yml"} {
+		b.write("home/"+p, "SECRET")
+	}
+	g := b.group()
+	defer g.Close()
+	var out safeBuffer
+	_, err := g.Run(t.Context(), proc.Command{Argv: []string{"bash", "-c", `cat ~/.kube/* ~/.docker/* ~/.azure/* ~/.pgpass
+		cat ~/.config/gh/*; rm -rf ~/.kube ~/.docker ~/.azure ~/.pgpass ~/.config; cat ~/.kube/* ~/.pgpass; cat ~/notes/todo`},
+		Dir: b.work, Env: b.env, Stdout: &out, Stderr: &out})
+	if text := out.String(); err != nil || strings.Contains(text, "SECRET") || !strings.Contains(text, "later") {
+		t.Errorf("%v\n%s", err, text)
+	}
 }
 
 func TestKeptHome(t *testing.T) {

@@ -69,7 +69,7 @@ func confine(spec Spec) error {
 	add("/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/random", "/dev/urandom")
 	if spec.Home != "" && spec.HomeUpper != "" {
 		home := landlockHome(spec)
-		large, err := copyHome(spec.Home, home)
+		large, err := copyHome(spec.Home, home, spec)
 		if err != nil {
 			return &homeError{err}
 		}
@@ -195,16 +195,14 @@ func readable(spec Spec) []landlock.Rule {
 		landlock.PathAccess(read|run, files...).IgnoreIfMissing())
 }
 
-// hiddenPlaces are those of the specification, and the usual ones of the home
-// folder.
+// hiddenPlaces are those of the specification, and those of the home folder: the
+// usual ones and settings that hold a login.
 func hiddenPlaces(spec Spec) []string {
 	out := append([]string{}, spec.Hidden...)
 	if spec.Home != "" {
-		for _, p := range DefaultHidden() {
-			out = append(out, filepath.Join(spec.Home, p))
-		}
+		out = append(out, hiddenIn(spec.Home, namesIn)...)
 	}
-	return out
+	return append(out, settingsWithSecrets(spec.Home)...)
 }
 
 // landlockFits says whether no git directory lies where writing is allowed.

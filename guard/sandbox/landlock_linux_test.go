@@ -169,9 +169,24 @@ func TestHiddenUnderLandlock(t *testing.T) {
 		GitDirs: []string{filepath.Join(linked, ".git"), b.git},
 		Home:    b.home, HomeUpper: b.spec.HomeUpper, Hidden: []string{filepath.Join(b.home, "vault")}}
 	b.work = linked
+	b.write("home/.npmrc", "//registry.example.invalid/:_authToken=hush")
+	b.write("home/.pip/pip.conf", "[global]\nindex-url = https://example.invalid/simple")
+	b.write("home/.claude/.credentials.json", "hush")
+	b.write("home/.claude/settings.json", "{}")
+	b.write("home/.mine", "hush")
+	if out, _ := b.inside(`cat ~/.mine ~/.claude/.credentials.json`); strings.Count(out, "hush") != 2 {
+		t.Errorf("what is not hidden: %q", out)
+	}
+	// A copy in the command's own home folder is no way round, nor is one of a
+	// command before.
+	b.spec.Hidden = append(b.spec.Hidden, filepath.Join(b.home, ".mine"), filepath.Join(b.home, ".claude/.credentials.json"))
+	if out, _ := b.inside(`find ~ -type f -exec cat {} +`); strings.Contains(out, "hush") || !strings.Contains(out, "{}") {
+		t.Errorf("read in the command's home folder: %q", out)
+	}
 	for path, want := range map[string]string{"vault/key": "ermission denied", "way-in/key": "ermission denied",
 		".ssh/id":              "ermission denied",
-		".config/gh/hosts.yml": "ermission denied", "plain/file": "secret", ".config/other": "secret"} {
+		".config/gh/hosts.yml": "ermission denied", "plain/file": "secret", ".config/other": "secret",
+		".npmrc": "ermission denied", ".mine": "ermission denied", ".pip/pip.conf": "index-url"} {
 		if out, _ := b.inside(`cat ` + filepath.Join(b.home, path) + `; true`); !strings.Contains(out, want) {
 			t.Errorf("%s: no %q in %q", path, want, out)
 		}

@@ -55,6 +55,7 @@ type mounter struct {
 	private []string      // real paths of privateRoots
 	modes   []os.FileMode // of private
 	emptied []string      // real paths of Spec.Emptied
+	kept    string        // real path of a home folder with what earlier commands left, or ""
 	items   []item
 	lstat   func(string) (os.FileInfo, error) // while sources are collected
 	mounts  func() ([]mountPoint, error)      // what is mounted outside
@@ -129,9 +130,6 @@ func (m *mounter) collect() error {
 	if err := m.required(s.Worktree, rankWorktree, access(!s.WorktreeReadOnly), "worktree"); err != nil {
 		return err
 	}
-	if err := m.ancestors(); err != nil {
-		return err
-	}
 	if err := m.shares(); err != nil {
 		return err
 	}
@@ -162,6 +160,9 @@ func (m *mounter) collect() error {
 	}
 	m.hidden()
 	m.covered()
+	if err := m.ancestors(); err != nil {
+		return err
+	}
 	mounts, err := m.mounts()
 	if err != nil {
 		return err
@@ -170,22 +171,35 @@ func (m *mounter) collect() error {
 	return nil
 }
 
-// ancestors binds every folder between the worktree and a read-only part of it
-// onto itself. A mount cannot be renamed or removed, so the part cannot be
-// moved away with its folder. Inside, a rename or hard link from such a folder
-// to another part of the worktree fails as between two file systems.
+// ancestors binds every folder between the worktree, or another writable folder,
+// and a part of it that is read-only or hidden onto itself. A mount cannot be
+// renamed or removed, so the part cannot be moved away with its folder. Inside, a
+// rename or hard link from such a folder to another part of the worktree fails as
+// between two file systems.
 func (m *mounter) ancestors() error {
-	root, err := m.resolve(m.spec.Worktree)
-	if err != nil || m.spec.WorktreeReadOnly {
-		return err
+	open := map[string]bool{} // real paths of what is writable and not covered as a whole
+	for _, it := range m.items {
+		if it.rank == rankWritable || it.rank == rankWorktree && !m.spec.WorktreeReadOnly {
+			open[it.target] = true
+		}
 	}
-	done := map[string]bool{root.real: true}
-	for _, p := range m.spec.ReadOnlyPaths {
-		r, err := m.resolve(p)
-		if err != nil || !within(r.real, root.real) {
+	for _, it := range m.items {
+		if it.rank > rankWorktree {
+			delete(open, it.target)
+		}
+	}
+	done := map[string]bool{}
+	for _, it := range slices.Clone(m.items) {
+		switch it.rank {
+		case rankWorktree, rankReadOnly, rankGit, rankHidden:
+		default:
 			continue
 		}
-		for dir := filepath.Dir(r.real); !done[dir]; dir = filepath.Dir(dir) {
+		root := m.around(it.target)
+		if !open[root] {
+			continue // nothing is writable there, or it is a folder of the sandbox's own
+		}
+		for dir := filepath.Dir(it.target); dir != root && !done[dir]; dir = filepath.Dir(dir) {
 			done[dir] = true
 			tree, err := cloneTree(dir, readWrite)
 			if err != nil {
@@ -195,6 +209,16 @@ func (m *mounter) ancestors() error {
 		}
 	}
 	return nil
+}
+
+// around is the innermost folder that is mounted around path, or "".
+func (m *mounter) around(path string) (root string) {
+	for _, it := range m.items {
+		if it.dir && it.target != path && len(it.target) > len(root) && within(path, it.target) && it.what != "folder" {
+			root = it.target
+		}
+	}
+	return root
 }
 
 // visible are paths that the private folders would cover.
@@ -318,6 +342,9 @@ func (m *mounter) attach() error {
 				continue // it lay in a folder that is empty now
 			}
 		}
+		if it.rank == rankHidden && m.replaced(it) {
+			continue
+		}
 		for _, l := range it.links {
 			m.remake(l)
 		}
@@ -340,6 +367,28 @@ func (m *mounter) attach() error {
 		return fmt.Errorf("unmount what covers files: %w", err)
 	}
 	return nil
+}
+
+// replaced says whether an earlier command left something of another kind in the
+// home folder, in the place of what is to be hidden or of a folder around it. That
+// hides the user's for good: when it is removed, the place is empty.
+func (m *mounter) replaced(it item) bool {
+	if m.kept == "" || !within(it.target, m.kept) || it.target == m.kept {
+		return false
+	}
+	for path, dir := m.kept, true; dir; {
+		rest := strings.TrimPrefix(it.target[len(path):], "/")
+		name, _, more := strings.Cut(rest, "/")
+		path, dir = filepath.Join(path, name), more
+		st, err := os.Lstat(path)
+		if err != nil {
+			return false
+		}
+		if st.Mode()&os.ModeSymlink != 0 || st.IsDir() != (more || it.dir) {
+			return true
+		}
+	}
+	return false
 }
 
 // remake recreates a link whose folder has been covered. It is best effort: a

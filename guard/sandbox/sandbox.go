@@ -155,6 +155,10 @@ type Spec struct {
 	// OwnProc mounts a /proc of the new pid namespace. Without it the one of
 	// the surroundings is shown read-only, as where containers mask theirs.
 	OwnProc bool `json:"own_proc,omitempty"`
+	// OwnMounts lets a client's own sandbox make mount namespaces. In one, a process
+	// can leave our mounts and move what they cover: it is for clients that confine
+	// their commands themselves.
+	OwnMounts bool `json:"own_mounts,omitempty"`
 	// CloseAbstract keeps abstract unix sockets of others closed also while
 	// the network is open.
 	CloseAbstract bool `json:"close_abstract,omitempty"`
@@ -165,7 +169,7 @@ type Spec struct {
 func DefaultHidden() []string {
 	return []string{
 		".ssh", ".gnupg", ".netrc", "_netrc", ".authinfo", ".git-credentials", ".git-credential-cache",
-		".config/git/credentials", ".cache/git", ".config/gh", ".config/glab-cli", ".config/hub",
+		".gitcookies", ".config/git/credentials", ".cache/git", ".config/gh", ".config/glab-cli", ".config/hub",
 		".aws", ".azure", ".config/gcloud", ".kube", ".docker", ".config/containers", ".pypirc",
 		".cargo/credentials", ".cargo/credentials.toml", ".password-store", ".local/share/keyrings",
 

@@ -85,6 +85,7 @@ func TestBubblewrap(t *testing.T) {
 		t.Run(tt.why, func(t *testing.T) {
 			b := newBox(t, "")
 			b.spec.CommandFiles = filepath.SplitList(proc.Getenv(b.env, "PATH"))
+			b.spec.OwnMounts = true
 			before := b.protected()
 			out, exit := b.inside("bwrap " + tt.flags + show)
 			starts := tt.user

@@ -90,8 +90,12 @@ func wrap(cmd proc.Command, o order) (*wrapped, error) {
 	if o.Dir == "" {
 		o.Dir = o.Spec.Worktree
 	}
-	if o.Spec.Mechanism == Namespaces && !o.Probe {
-		o.Covers, _ = gitCovers(o.Spec, cmd.Env)
+	if o.Spec.Mechanism != None && !o.Probe {
+		covers, logins, _ := gitCovers(o.Spec, cmd.Env)
+		o.Spec.Hidden = slices.Concat(o.Spec.Hidden, logins)
+		if o.Spec.Mechanism == Namespaces {
+			o.Covers = covers
+		}
 	}
 	var err error
 	if w.once, err = ownHome(&o.Spec); err == nil {

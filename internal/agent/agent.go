@@ -49,6 +49,10 @@ func Names() []string {
 	return []string{"claude", "codex", "gemini", "opencode", "acp", "command", "scripted"}
 }
 
+// ConfinesItself reports whether the driver called name runs the commands of its client in
+// the client's own sandbox, which needs mount namespaces.
+func ConfinesItself(name string) bool { return name == "codex" }
+
 // New makes the driver called name.
 func New(name string, opts Options) (session.Agent, error) {
 	switch name {

@@ -28,7 +28,7 @@ func (d dialect) sandboxed(t *testing.T) {
 	spec := sandbox.Spec{Worktree: r.dir, GitDirs: []string{filepath.Join(r.dir, ".git")}, Home: client.Get(r.req.Env,
 		"HOME"), HomeUpper: upper,
 		CommandFiles: append([]string{d.pinned, filepath.Dir(filepath.Dir(d.pinned)), filepath.Join(r.root, "run")},
-			filepath.SplitList(os.Getenv("PATH"))...), Network: sandbox.NetworkOpen}
+			filepath.SplitList(os.Getenv("PATH"))...), Network: sandbox.NetworkOpen, OwnMounts: ConfinesItself(d.name())}
 	report, err := sandbox.Probe(t.Context(), spec)
 	if err != nil || report.Mechanism != sandbox.Namespaces {
 		t.Skipf("this machine has no sandbox: %s (%v)", report.Detail, err)

@@ -28,8 +28,8 @@
 // # Limits
 //
 // Two checks of one call with the same command line are run once: a criterion
-// that names a check takes that check's result. A command that changes its
-// mind between the two runs is therefore not noticed here.
+// that names a check takes that check's result, and is red where that says that
+// no test ran. A command that changes its mind between the two runs is therefore not noticed here.
 package checks
 
 import (

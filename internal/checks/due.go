@@ -16,9 +16,9 @@ type Left struct {
 
 // Due separates the checks to run after an iteration from the others: those for
 // the end, and those whose paths were not changed. Paths leave nothing out when
-// the difference is unknown (nil or empty), or when no other check would look
-// at the change.
-func Due(configured []Check, changed []string) (due []Check, left []Left) {
+// the difference is unknown (nil or empty), or when no other check that can reject
+// would look at the change.
+func Due(configured []Check, changed []string, s Strategy) (due []Check, left []Left) {
 	var elsewhere []Check
 	for _, c := range configured {
 		globs := guard.Protected{Globs: c.Paths}
@@ -32,7 +32,7 @@ func Due(configured []Check, changed []string) (due []Check, left []Left) {
 			elsewhere = append(elsewhere, c)
 		}
 	}
-	if !slices.ContainsFunc(due, func(c Check) bool { return !c.AllowFailure }) {
+	if !slices.ContainsFunc(due, func(c Check) bool { return c.Binds(s) }) {
 		return append(due, elsewhere...), left
 	}
 	for _, c := range elsewhere {

@@ -8,6 +8,7 @@ import (
 func TestDue(t *testing.T) {
 	unit, slow := Check{Name: "unit"}, Check{Name: "slow", AtEnd: true}
 	web, api := Check{Name: "web", Paths: []string{"web/**", "*.html"}}, Check{Name: "api", Paths: []string{"api/**"}}
+	lint := Check{Name: "lint", Kind: Lint}
 	may := Check{Name: "may", AllowFailure: true}
 	for _, tt := range []struct {
 		why     string
@@ -23,10 +24,11 @@ func TestDue(t *testing.T) {
 		{"nor does one that is not known", []Check{unit, web, api}, nil, "unit web api"},
 		{"nothing else would look at the change", []Check{web, api}, []string{"README"}, "web api"},
 		{"a check that may fail looks at nothing", []Check{may, web}, []string{"README"}, "may web"},
+		{"nor does one that the strategy lets fail", []Check{lint, web}, []string{"README"}, "lint web"},
 		{"the slow ones wait for the end, whatever was changed", []Check{unit, slow}, nil, "unit"},
 		{"also alone", []Check{slow}, []string{"x"}, ""},
 	} {
-		due, left := Due(tt.checks, tt.changed)
+		due, left := Due(tt.checks, tt.changed, Lenient)
 		var names []string
 		for _, c := range due {
 			names = append(names, c.Name)

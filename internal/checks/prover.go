@@ -148,7 +148,7 @@ func (p *Prover) Prove(ctx context.Context, req loop.ProofRequest) (loop.ProofRe
 	list := Select(configured, p.set.Strategy)
 	var left []Left
 	if !req.Complete {
-		list, left = Due(list, req.Changed)
+		list, left = Due(list, req.Changed, p.set.Strategy)
 	}
 	tasks := req.Done
 	if req.Task != nil {

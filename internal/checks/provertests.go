@@ -28,7 +28,7 @@ func (p *Prover) Weakened(ctx context.Context, req loop.WeakenRequest) (loop.Wea
 	findings := report.Findings
 	// Agents must not read what hidden tests print. Checks for the end would run
 	// twice for each change of a test.
-	tests, _ := Due(Select(open(configured), TestsOnly), nil)
+	tests, _ := Due(Select(open(configured), TestsOnly), nil, TestsOnly)
 	if req.Task != nil {
 		tests = append(tests, open(Criteria(req.Task.Verify, configured))...)
 	}
@@ -187,7 +187,7 @@ func (p *Prover) TestFiles(req loop.WeakenRequest) (tests, data []loop.ChangedFi
 func (p *Prover) RunTests(ctx context.Context, task plan.Task,
 	in func(func(loop.ProofRequest) error) error) ([]loop.TestRun, error) {
 	configured := p.set.Checks
-	tests, _ := Due(Select(open(configured), TestsOnly), nil)
+	tests, _ := Due(Select(open(configured), TestsOnly), nil, TestsOnly)
 	tests = append(tests, open(Criteria(task.Verify, configured))...)
 	if len(tests) == 0 {
 		return nil, nil

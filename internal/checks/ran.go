@@ -12,8 +12,8 @@ import (
 )
 
 // tally reads how many tests ran and passed from the output of a successful test
-// run. Each match adds its first group and subtracts the groups after it, the
-// skipped tests. A pattern without a group says that no test ran.
+// run. Each match adds its first group and subtracts the groups after it: skipped
+// tests, and those that may fail. A pattern without a group says that no test ran.
 type tally struct {
 	runner, pattern string
 	last            bool // only the last match counts: totals of a run that are printed again
@@ -24,15 +24,16 @@ type tally struct {
 var tallies = []tally{
 	{"pytest", `(?m)^=* ?(?:\d+ failed, )?(\d+) passed\b[^\n]* in [\d.:]+`, false},
 	{"pytest", `(?m)^=* ?(?:no tests ran|\d+ (?:deselected|skipped)[^\n]*) in [\d.:]+`, false},
-	{"unittest", `(?m)^Ran (\d+) tests? in [^\n]*(?:\s+(?:OK|FAILED|NO TESTS RAN)[^\n]*?\(?(?:[^\n]*?skipped=(\d+))?)?`,
-		false},
+	{"unittest", `(?m)^Ran (\d+) tests? in [^\n]*(?:\s+(?:OK|FAILED|NO TESTS RAN)[^\n]*?\(?(?:[^\n]*?skipped=(\d+))?` +
+		`(?:[^\n]*?expected failures=(\d+))?)?`, false},
 	{"Jest", `(?m)^Tests: +(?:\d+ \w+, )*?(\d+) passed, `, true},
 	{"Jest", `(?m)^Tests: +(?:\d+ (?:skipped|todo), )+\d+ total`, false},
 	{"Vitest", `(?m)^ *Tests +(?:\d+ \w+ \| )*?(\d+) passed`, true},
 	{"Vitest", `(?m)^ *Tests +\d+ (?:skipped|todo)[^\n]*\(\d+\)$`, false},
 	{"Jest, Vitest", `No test(?: file)?s found, exiting with code 0`, false},
 	{"Mocha, Cypress", `(?m)^ +(\d+) passing\b`, false},
-	{"node --test", `(?m)^(?:#|ℹ) tests (\d+)(?:\n(?:#|ℹ) \w+ \d+)*?\n(?:#|ℹ) skipped (\d+)`, false},
+	{"node --test", `(?m)^(?:#|ℹ) tests (\d+)(?:\n(?:#|ℹ) \w+ \d+)*?\n(?:#|ℹ) skipped (\d+)` +
+		`(?:\n(?:#|ℹ) todo (\d+))?`, false},
 	{"cargo test", `(?m)^test result: \w+\. (\d+) passed; `, false},
 	{"cargo nextest", `(?m)^ *Summary [^\n]*?(\d+) tests? run:`, false},
 	{"Surefire", `(?m)^(?:\[\w+\] +)?Tests run: (\d+), Failures: \d+, Errors: \d+, Skipped: (\d+)$`, false},
@@ -42,13 +43,13 @@ var tallies = []tally{
 		`(?m)^(\d+) (?:runs|tests), \d+ assertions, \d+ failures, \d+ errors(?:, \d+ pendings)?(?:, (\d+) ` +
 			`(?:skips|omissions))?`, false},
 	{"PHPUnit", `(?m)^OK \((\d+) tests?, `, false},
-	{"PHPUnit", `(?m)^Tests: (\d+), Assertions: \d+[^\n]*?(?:Skipped: (\d+))?`, false},
+	{"PHPUnit", `(?m)^Tests: (\d+), Assertions: \d+(?:[^\n]*?\bSkipped: (\d+))?(?:[^\n]*?\bIncomplete: (\d+))?`, false},
 	{"PHPUnit", `(?m)^No tests executed!`, false},
 	{"dotnet test", `Failed: +\d+, Passed: +(\d+), Skipped: `, false},
 	{"dotnet test", `No test matches the given testcase filter|No test is available in`, false},
 	{"CTest", `(?m)^\d+% tests passed, \d+ tests failed out of (\d+)`, false},
 	{"CTest", `No tests were found!!!`, false},
-	{"Swift", `(?m)Executed (\d+) tests?, with`, true},
+	{"Swift", `(?m)Executed (\d+) tests?, with(?: (\d+) tests? skipped)?`, true},
 	{"Deno", `(?m)^(?:ok|FAILED) \| (\d+) passed`, false},
 	{"Bun", `(?m)^ *(\d+) pass$`, false},
 	{"ExUnit, Bats", `(?m)^(?:\d+ doctests?, )?(\d+) tests?, \d+ failures?(?:, \d+ excluded)?(?:, (\d+) skipped)?`, false},

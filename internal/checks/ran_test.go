@@ -44,9 +44,21 @@ func TestRan(t *testing.T) {
 			"running 1 test\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 3 filtered out\n", 1, true},
 		"surefire": {"[INFO] Tests run: 3, Failures: 0, Errors: 0, Skipped: 1, Time elapsed: 0.1 s -- in A\n[INFO] " +
 			"Tests run: 3, Failures: 0, Errors: 0, Skipped: 1\n", 2, true},
-		"rspec":        {"0 examples, 0 failures\n", 0, true},
-		"minitest":     {"2 runs, 4 assertions, 0 failures, 0 errors, 1 skips\n", 1, true},
-		"phpunit":      {"OK (3 tests, 5 assertions)\n", 3, true},
+		"rspec":    {"0 examples, 0 failures\n", 0, true},
+		"minitest": {"2 runs, 4 assertions, 0 failures, 0 errors, 1 skips\n", 1, true},
+		"phpunit":  {"OK (3 tests, 5 assertions)\n", 3, true},
+		"phpunit, all skipped": {
+			"OK, but incomplete, skipped, or risky tests!\nTests: 3, Assertions: 0, Skipped: 3.\n", 0, true},
+		"phpunit, skipped and incomplete": {
+			"OK, but there were issues!\nTests: 4, Assertions: 1, Warnings: 1, Skipped: 1, Incomplete: 2.\n", 1, true},
+		"phpunit, incomplete":             {"OK, but there were issues!\nTests: 2, Assertions: 1, Incomplete: 1.\n", 1, true},
+		"phpunit, failed":                 {"FAILURES!\nTests: 3, Assertions: 3, Failures: 1.\n", 3, true},
+		"unittest, a failure is expected": {"Ran 2 tests in 0.1s\n\nOK (skipped=1, expected failures=1)\n", 0, true},
+		"node, to be done": {
+			"ℹ tests 2\nℹ suites 0\nℹ pass 1\nℹ fail 0\nℹ cancelled 0\nℹ skipped 0\nℹ todo 1\n", 1, true},
+		"swift": {"\t Executed 3 tests, with 0 failures (0 unexpected) in 0.001 (0.003) seconds\n", 3, true},
+		"swift, skipped": {
+			"\t Executed 2 tests, with 2 tests skipped and 0 failures (0 unexpected) in 0.001 (0.003) seconds\n", 0, true},
 		"phpunit none": {"No tests executed!\n", 0, true},
 		"dotnet":       {"Passed!  - Failed:     0, Passed:     7, Skipped:     0, Total:     7\n", 7, true},
 		"ctest none":   {"No tests were found!!!\n", 0, true},

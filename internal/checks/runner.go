@@ -71,6 +71,7 @@ func (r *Runner) Run(ctx context.Context, checks []Check) ([]Result, error) {
 		if i, ok := first[c.Run]; ok {
 			same := results[i]
 			same.Name, same.Kind, same.AllowFailure, same.Hidden = c.Name, c.kind(), c.AllowFailure, c.Hidden
+			same.asCriterion()
 			results = append(results, same)
 			continue
 		}
@@ -255,6 +256,13 @@ func (r *Runner) countSilent(ctx context.Context, c Check, res *Result, began ti
 		}
 	}
 	return r.recount(ctx, c, res, limit)
+}
+
+// asCriterion is what a check's result says of a task: nothing if its output says that no test ran.
+func (r *Result) asCriterion() {
+	if r.Kind == Criterion && r.Passed && r.Tests != nil && *r.Tests == 0 {
+		r.Passed, r.NoTests = false, true
+	}
 }
 
 // upToDate are the words of runners that had nothing to do.

@@ -78,6 +78,21 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestSharedResult: a criterion with the command of a check takes its result, but must have run
+// tests where the check need not.
+func TestSharedResult(t *testing.T) {
+	r := runner(t)
+	const empty = `printf '?   \tx/a\t[no test files]\n'`
+	results, err := r.Run(context.Background(), []Check{{Name: "test", Run: empty, Kind: Test},
+		{Name: "test", Run: empty, Kind: Criterion}, {Name: "test", Run: empty, Kind: Test}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := results[1]; !results[0].Passed || c.Passed || !c.NoTests || !results[2].Passed {
+		t.Errorf("%+v", results)
+	}
+}
+
 func TestRunTimeout(t *testing.T) {
 	r := runner(t)
 	r.FlakyReruns = 3

@@ -145,6 +145,7 @@ func (b *boundary) spec(use session.Use) (sandbox.Spec, error) {
 	}
 	s.Hidden = slices.Concat(s.Hidden, loginsHidden(s.Home, use))
 	s.Network = sandbox.NetworkOpen
+	s.OwnMounts = use.Agent && agent.ConfinesItself(use.Driver)
 	if !use.Agent {
 		s.Network = sandbox.Network(b.set.Guard.Network)
 	}

@@ -113,10 +113,15 @@ func (a *App) say(format string, args ...any) {
 	}
 }
 
-// shellArgv has the shell run a line with further words behind it.
+// shellArgv has the shell run a line with further words behind it. Without any the line
+// stays as it is: no words behind the end of a line are a command that succeeds, and the
+// end of a loop takes none.
 func shellArgv(line string, words []string) []string {
-	if runtime.GOOS == "windows" {
+	switch {
+	case runtime.GOOS == "windows":
 		return append([]string{"cmd", "/C", line}, words...)
+	case len(words) == 0:
+		return []string{"/bin/sh", "-c", line}
 	}
-	return append([]string{"/bin/sh", "-c", line + ` "$@"`, "sh"}, words...)
+	return append([]string{"/bin/sh", "-c", strings.TrimRight(line, "; \t\n") + ` "$@"`, "sh"}, words...)
 }

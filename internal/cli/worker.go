@@ -57,6 +57,7 @@ func (f *RunFlags) args() []string {
 	put("mode", f.Mode)
 	put("agent", f.Agent)
 	put("model", f.Model)
+	put("on-limit", f.OnLimit)
 	put("script", f.Script)
 	for _, name := range f.Config {
 		put("config", name)

@@ -142,7 +142,7 @@ func clashes(edits map[string]*object.TreeEntry, folders map[string]bool, at str
 }
 
 // ReadFound lists what lies under found/ of a tree of evidence or of a
-// checkpoint.
+// checkpoint, without paths that git would not check out.
 func ReadFound(repo *gitstate.Repo, tree object.ID) ([]worktree.Saved, error) {
 	e, ok, err := repo.Lookup(tree, foundFile)
 	if err != nil || !ok {
@@ -162,7 +162,8 @@ func ReadFound(repo *gitstate.Repo, tree object.ID) ([]worktree.Saved, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !ok || !filepath.IsLocal(filepath.FromSlash(f.Path)) {
+		// The list may have come from a remote: a path like .git/hooks/x stays out.
+		if !ok || !filepath.IsLocal(filepath.FromSlash(f.Path)) || object.CheckPath(f.Path, e.Mode) != nil {
 			continue
 		}
 		s := worktree.Saved{Path: f.Path, Mode: e.Mode, ID: e.ID}

@@ -1,10 +1,15 @@
 package recovery
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"git-ralph/fixtures/repo"
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/object"
 )
 
 // TestSummed: many notices of a kind become one line with their number and
@@ -44,5 +49,42 @@ func TestQuoteArg(t *testing.T) {
 		if got := quoteArg(in); got != want {
 			t.Errorf("%q is written %s", in, got)
 		}
+	}
+}
+
+// TestReadFoundOfAnother: evidence that came from a remote brings no file to where git
+// looks for what it runs.
+func TestReadFoundOfAnother(t *testing.T) {
+	t.Parallel()
+	r := repo.New(t, nil)
+	open, err := gitstate.Open(t.Context(), r.Dir, r.Env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	var list []Found
+	for _, path := range []string{"sub/mine.txt", ".git/hooks/post-checkout", ".GIT/config", "sub/.git/config",
+		"git~1/config", "../outside", "/etc/passwd", "a/../b", "a//b", ""} {
+		list = append(list, Found{Path: path, At: "found/x", Perm: "755"})
+	}
+	data, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edits := map[string]*object.TreeEntry{}
+	for name, text := range map[string]string{foundFile: string(data), "found/x": "#!/bin/sh\n"} {
+		id, err := open.Store.Write(object.Blob, []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		edits[name] = &object.TreeEntry{Mode: object.ModeRegular, ID: id}
+	}
+	tree, err := open.EditTree(object.EmptyTree, edits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved, err := ReadFound(open, tree)
+	if err != nil || len(saved) != 1 || saved[0].Path != "sub/mine.txt" {
+		t.Errorf("%+v %v", saved, err)
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -52,7 +55,7 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 	var evidence object.ID
 	untouched := false
 	var err error
-	if d.Before != nil && cur.Start.Worktree == r.Repo.Root {
+	if d.Before != nil && r.wasHere(cur) {
 		if evidence, untouched, err = r.salvage(ctx, d); err != nil {
 			return err
 		}
@@ -85,6 +88,17 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 		d.Drop()
 	}
 	return nil
+}
+
+// wasHere reports whether an iteration worked in this worktree: at its present place, or
+// where it lay before it was moved or seen from within a container. There is no worktree
+// at that place now, and no other one has the branch.
+func (r *Recovery) wasHere(cur state.Current) bool {
+	if cur.Start.Worktree == r.Repo.Root {
+		return true
+	}
+	_, err := os.Lstat(filepath.Join(cur.Start.Worktree, ".git"))
+	return errors.Is(err, fs.ErrNotExist) && cur.Start.HeadRef == gitstate.BranchRef(r.Journal.Branch)
 }
 
 // open reads the checkpoint, and what an earlier restore of this iteration

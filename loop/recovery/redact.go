@@ -202,7 +202,11 @@ func (r *Redactor) unreachable(ctx context.Context, scan *scanner) ([]object.ID,
 	if err != nil {
 		return nil, fmt.Errorf("look for old entries: %w", err)
 	}
-	keep, err := r.objects(ctx, nil, "--all", "--indexed-objects")
+	logged, err := r.logged()
+	if err != nil {
+		return nil, err
+	}
+	keep, err := r.objects(ctx, logged, "--all", "--indexed-objects")
 	if err != nil {
 		return nil, err
 	}
@@ -242,6 +246,59 @@ func (r *Redactor) unreachable(ctx context.Context, scan *scanner) ([]object.ID,
 		}
 	}
 	return found, nil
+}
+
+// logged are the commits that the logs of the user's refs name: older stashes, and what
+// a branch was before it was reset. git keeps their objects like those of a ref.
+func (r *Redactor) logged() ([]string, error) {
+	common := r.Repo.CommonDir
+	own := []string{filepath.Join(common, "logs", "refs", "ralph"),
+		filepath.Join(common, "logs", filepath.FromSlash(gitstate.NotesRef))}
+	var ids []object.ID
+	look := func(path string, d os.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case slices.Contains(own, path) && d.IsDir():
+			return filepath.SkipDir
+		case slices.Contains(own, path) || !d.Type().IsRegular():
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		for line := range bytes.Lines(data) {
+			f := bytes.Fields(line) // the old value, the new one, and who moved it
+			for _, hash := range f[:min(2, len(f))] {
+				if id, err := object.ParseID(string(hash)); err == nil && !id.IsZero() {
+					ids = append(ids, id)
+				}
+			}
+		}
+		return err
+	}
+	dirs := []string{common}
+	linked, err := os.ReadDir(filepath.Join(common, "worktrees"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("look for linked worktrees: %w", err)
+	}
+	for _, d := range linked {
+		dirs = append(dirs, filepath.Join(common, "worktrees", d.Name()))
+	}
+	for _, dir := range dirs {
+		if err := filepath.WalkDir(filepath.Join(dir, "logs"), look); err != nil {
+			return nil, fmt.Errorf("read the logs of refs: %w", err)
+		}
+	}
+	slices.SortFunc(ids, func(a, b object.ID) int { return bytes.Compare(a[:], b[:]) })
+	ids = slices.Compact(ids)
+	var revs []string
+	for i, there := range r.Repo.Store.HasMany(ids) {
+		if there { // git has pruned what is not
+			revs = append(revs, ids[i].String())
+		}
+	}
+	return revs, nil
 }
 
 func (r *Redactor) aside() ([]string, error) {

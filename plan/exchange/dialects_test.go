@@ -33,6 +33,25 @@ func TestImportDialects(t *testing.T) {
 				`{"id": "P2", "tasks": [{"id": 1, "title": "c"}]}]}`,
 			[]string{"P1.1 pending p1 a | - |  | ", "P1.2 pending p1 b | P1.1 |  | ", "P2.1 pending p1 c | - |  | "},
 			[]string{"phases: a plan has no sections"}},
+		{"a task among phases", `{"phases": [{"name": "P1", "tasks": [{"id": "a", "title": "x"}]}, {"name": "P2", "tasks": ` +
+			`[{"id": "b", "title": "y"}]}, {"id": "c", "title": "z", "steps": ["look"]}]}`,
+			[]string{"a pending p1 x | - |  | ", "b pending p1 y | - |  | ", "c pending p1 z | - | look | "}, nil},
+		{"a phase that is still empty is no task", `{"phases": [{"name": "P1", "tasks": [{"id": "a", "title": "x"}]}, ` +
+			`{"name": "P2", "tasks": [{"id": "b", "title": "y"}]}, {"name": "later", "tasks": []}]}`,
+			[]string{"a pending p1 x | - |  | ", "b pending p1 y | - |  | "}, nil},
+		{"texts in one of three phases", `{"phases": [{"name": "P1", "tasks": [{"id": "a", "title": "x"}]}, {"name": "P2", ` +
+			`"tasks": ["y", "z"]}, {"name": "P3", "tasks": [{"id": "b", "title": "w"}]}]}`,
+			[]string{"a pending p1 x | - |  | ", "T-001 pending p1 y | - |  | ", "T-002 pending p1 z | - |  | ",
+				"b pending p1 w | - |  | "}, nil},
+		{"a second list in a phase", `{"phases": [{"name": "P1", "tasks": [{"id": "a", "title": "x"}], ` +
+			`"features": [{"id": "f", "title": "y"}]}]}`,
+			[]string{"a pending p1 x | - |  | "}, []string{"phases.features: one list of a group is read"}},
+		{"rows with bars in them, and with fewer or more cells than the head", "| Task | Status | Note |\n|---|---|---|\n" +
+			"| a | todo | |\n| allow `x \\| y` | todo | |\n| b | todo |\n| allow `x|y` | done | |\n| c | todo | n | more |\n" +
+			"| d | todo\n\nthe end\n",
+			[]string{"T-001 pending p1 a | - |  | ", "T-002 pending p1 allow `x | y` | - |  | ",
+				"T-003 pending p1 b | - |  | ", "T-004 done p1 allow `x|y` | - |  | ", "T-005 pending p1 c | - |  | ",
+				"T-006 pending p1 d | - |  | "}, []string{"text outside the list"}},
 		{"subtasks alone", `{"subtasks": [{"id": "a", "title": "one"}]}`, []string{"a pending p1 one | - |  | "}, nil},
 		{"subtasks of subtasks", `{"tasks": [{"id": 1, "title": "a", "subtasks": [{"id": 1, "title": "b", "subtasks": ` +
 			`[{"id": 1, "title": "c"}]}, {"id": 2, "title": "d", "dependencies": [1]}]}]}`,

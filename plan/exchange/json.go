@@ -166,6 +166,9 @@ func (im *importer) document(root located.Node) {
 	}
 	var orders []*big.Rat
 	for g := range groups {
+		for _, key := range groups[g].left {
+			im.lost.add(cmp.Or(found.key, "groups")+"."+key, "one list of a group is read", "")
+		}
 		for _, n := range groups[g].nodes {
 			if words, ok := titleAlone(n); ok {
 				n = titled(words)

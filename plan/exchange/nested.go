@@ -29,7 +29,8 @@ type taskGroup struct {
 	names []string // by which other groups refer to it
 	after []string // names of groups that come first
 	nodes []located.Node
-	tasks []int // their places in the plan, once read
+	tasks []int    // their places in the plan, once read
+	left  []string // keys of further lists of tasks, which are not read
 }
 
 // taskList is where the tasks of a document are. What stands beside them, at each
@@ -327,6 +328,20 @@ func holdsLists(list []located.Node, named bool) bool {
 	return 2*n > len(list)
 }
 
+// innerTitles is inner for a group whose tasks are texts alone. Steps may be criteria.
+func innerTitles(o *located.Object) ([]located.Node, string, bool) {
+	for _, key := range o.Keys {
+		name := text.Key(key)
+		if name != "steps" && slices.Contains(innerKeys, name) && slices.Contains(titleLists, name) {
+			if list, ok := titlesAlone(o.Fields[key]); ok {
+				return list, key, true
+			}
+		}
+	}
+	return nil, "", false
+}
+
+// groupsOf are the groups of a list. A task may stand among them.
 func groupsOf(list []located.Node) []taskGroup {
 	var out []taskGroup
 	for _, e := range list {
@@ -334,8 +349,26 @@ func groupsOf(list []located.Node) []taskGroup {
 		if !ok {
 			continue
 		}
-		nodes, _, _ := inner(o)
+		nodes, read, ok := inner(o)
+		if !ok {
+			nodes, read, ok = innerTitles(o)
+		}
 		g := taskGroup{nodes: nodes}
+		lists := false
+		for _, key := range o.Keys {
+			there, list := o.Fields[key].Value.([]located.Node)
+			if !list || !slices.Contains(innerKeys, text.Key(key)) {
+				continue
+			}
+			lists = lists || text.Key(key) != "steps"
+			if key != read && len(there) > 0 {
+				g.left = append(g.left, key)
+			}
+		}
+		if !ok && !lists && titledObject(o) { // no group but a task
+			out = append(out, taskGroup{nodes: []located.Node{e}})
+			continue
+		}
 		for _, key := range o.Keys {
 			switch n := o.Fields[key]; text.Key(key) {
 			case "id", "phase", "phaseid", "number", "name", "title", "key":

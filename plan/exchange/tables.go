@@ -44,9 +44,13 @@ func (im *importer) tableTasks(lines []string) bool {
 			continue
 		}
 		took[n], took[n+1] = true, true
-		for n += 2; n < len(lines) && len(cells(lines[n])) == len(head); n++ {
+		for n += 2; n < len(lines); n++ {
+			row := rowOf(lines[n], len(head))
+			if row == nil {
+				break
+			}
 			took[n] = true
-			im.tableRow(cells(lines[n]), head, column, n+1)
+			im.tableRow(row, head, column, n+1)
 		}
 	}
 	if len(im.plan.Tasks) == 0 {
@@ -61,8 +65,8 @@ func (im *importer) tableTasks(lines []string) bool {
 func workTable(lines []string, width, status int) bool {
 	open := false
 	for _, line := range lines {
-		row := cells(line)
-		if len(row) != width {
+		row := rowOf(line, width)
+		if row == nil {
 			break
 		}
 		_, _, word := marked(strings.Trim(row[status], "*` "))
@@ -118,9 +122,47 @@ func cells(line string) []string {
 	if !strings.HasPrefix(line, "|") || !strings.HasSuffix(line, "|") || len(line) < 3 {
 		return nil
 	}
-	out := strings.Split(line[1:len(line)-1], "|")
-	for i := range out {
-		out[i] = strings.TrimSpace(out[i])
+	return splitCells(line, false)
+}
+
+// rowOf is a row below the head of a table, with as many cells as that; nil for another
+// line. As everywhere, missing cells are empty and those too many do not count. A bar
+// between back-ticks belongs to the code where the row has too many cells otherwise.
+func rowOf(line string, width int) []string {
+	if line = strings.TrimSpace(line); !strings.HasPrefix(line, "|") {
+		return nil
+	}
+	row := splitCells(line, false)
+	if len(row) > width {
+		row = splitCells(line, true)
+	}
+	for len(row) < width {
+		row = append(row, "")
+	}
+	return row[:width]
+}
+
+// splitCells cuts a row at its bars, code says whether those between back-ticks are text.
+func splitCells(line string, code bool) []string {
+	line = strings.TrimPrefix(line, "|")
+	var out []string
+	var cell strings.Builder
+	ticks := false
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '\\' && i+1 < len(line) && line[i+1] == '|':
+			cell.WriteByte('|')
+			i++
+		case c == '|' && !(code && ticks):
+			out = append(out, strings.TrimSpace(cell.String()))
+			cell.Reset()
+		default:
+			ticks = ticks != (c == '`')
+			cell.WriteByte(c)
+		}
+	}
+	if last := strings.TrimSpace(cell.String()); last != "" {
+		out = append(out, last)
 	}
 	return out
 }

@@ -2,9 +2,9 @@ package located
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
-
-	"git-ralph/internal/text/lazyregexp"
+	"sync"
 )
 
 // ParseYAML reads the YAML that plans are written in: mappings and lists, in
@@ -220,7 +220,7 @@ func (p *yamlParser) scalar(parent, column int) Node {
 	return n
 }
 
-var yamlSpecial = lazyregexp.New(`^([&*][\w-]|!)`)
+var yamlSpecial = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([&*][\w-]|!)`) })
 
 // special refuses anchors, aliases and tags.
 func (p *yamlParser) special(rest string) {
@@ -284,7 +284,9 @@ func cutComment(s string) (string, bool) {
 	return s, false
 }
 
-var yamlNumber = lazyregexp.New(`^[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?$`)
+var yamlNumber = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?$`)
+})
 
 // plainValue is the value of a text without quotation marks.
 func plainValue(s string) any {
