@@ -28,8 +28,9 @@ func (p *proving) Prove(ctx context.Context, req ProofRequest) (ProofReport, err
 // is neither forgotten nor believed.
 func TestChangesDuringTheProof(t *testing.T) {
 	add := func(r *rig) {
-		_, err := r.Journal.Record(context.Background(), state.Event{Type: state.EvPlan, Plan: &state.PlanChange{Reason: "add",
-			Upsert: []plan.Task{{ID: "B", Title: "one more", Status: plan.Pending}}}})
+		_, err := r.Journal.Record(context.Background(), state.Event{Type: state.EvPlan,
+			Plan: &state.PlanChange{Reason: "add",
+				Upsert: []plan.Task{{ID: "B", Title: "one more", Status: plan.Pending}}}})
 		if err != nil {
 			r.t.Error(err)
 		}

@@ -24,8 +24,9 @@ func TestTaskAddedDuringPlanning(t *testing.T) {
 				{ID: "T-002", Title: "two of the agent", Status: plan.Pending, Criteria: []string{"x"},
 					DependsOn: []plan.TaskID{"T-001"}}}
 		})
-		_, err := r.Journal.Record(context.Background(), state.Event{Type: state.EvPlan, Plan: &state.PlanChange{Reason: "add",
-			Upsert: []plan.Task{{ID: "T-001", Title: "of a person", Status: plan.Pending}}}})
+		_, err := r.Journal.Record(context.Background(), state.Event{Type: state.EvPlan,
+			Plan: &state.PlanChange{Reason: "add",
+				Upsert: []plan.Task{{ID: "T-001", Title: "of a person", Status: plan.Pending}}}})
 		if err != nil {
 			r.t.Error(err)
 		}

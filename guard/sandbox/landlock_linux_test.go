@@ -179,7 +179,8 @@ func TestHiddenUnderLandlock(t *testing.T) {
 	}
 	// A copy in the command's own home folder is no way round, nor is one of a
 	// command before.
-	b.spec.Hidden = append(b.spec.Hidden, filepath.Join(b.home, ".mine"), filepath.Join(b.home, ".claude/.credentials.json"))
+	b.spec.Hidden = append(b.spec.Hidden, filepath.Join(b.home, ".mine"),
+		filepath.Join(b.home, ".claude/.credentials.json"))
 	if out, _ := b.inside(`find ~ -type f -exec cat {} +`); strings.Contains(out, "hush") || !strings.Contains(out, "{}") {
 		t.Errorf("read in the command's home folder: %q", out)
 	}
