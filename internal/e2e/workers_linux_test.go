@@ -36,10 +36,10 @@ func (p *project) workers(t *testing.T) workersStatus {
 	return s
 }
 
-// until polls until ok returns true, for at most 60 s.
+// until polls until ok returns true, for at most four minutes: a loaded machine takes more than one.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(4 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if ok() {
 			return
 		}
@@ -81,7 +81,7 @@ func (p *project) teamDone(t *testing.T, tasks int) {
 // waits is an agent that waits for a file in the git directory, which an agent
 // can see in every sandbox.
 const waits = "if [ -d .git ]; then go=.git/go-on; else go=$(sed 's/gitdir: //' .git)/../../go-on; fi; i=0\n" +
-	"while [ $i -lt 600 ] && ! [ -e \"$go\" ]; do sleep 0.1; i=$((i+1)); done\n"
+	"while [ $i -lt 2400 ] && ! [ -e \"$go\" ]; do sleep 0.1; i=$((i+1)); done\n"
 
 // goOn lets agents that wait go on.
 func goOn(t *testing.T, p *project) {
