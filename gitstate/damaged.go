@@ -18,7 +18,7 @@ func (r *Repo) MoveRefAside(ctx context.Context, name string, to object.ID) (kep
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("move the ref %s aside: %w", name, err)
 	}
-	kept = filepath.Join(dir, fileName(name)+"-"+NewID(time.Now()))
+	kept = filepath.Join(dir, FileName(name)+"-"+NewID(time.Now()))
 	if err := r.moveFolderAside(name, kept+".folder"); err != nil {
 		return "", fmt.Errorf("move the ref %s aside: %w", name, err)
 	}
@@ -54,7 +54,7 @@ func (r *Repo) RestoreRef(ctx context.Context, name string, old, to object.ID) e
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	kept := filepath.Join(dir, fileName(name)+"-"+NewID(time.Now()))
+	kept := filepath.Join(dir, FileName(name)+"-"+NewID(time.Now()))
 	if err := r.moveFolderAside(name, kept+".folder"); err != nil {
 		return err
 	}

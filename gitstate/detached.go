@@ -2,7 +2,6 @@ package gitstate
 
 import (
 	"encoding/json"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +15,7 @@ type Detached struct {
 }
 
 func (r *Repo) detachedFile(branch, suffix string) string {
-	return filepath.Join(r.Dir(), "detached-"+url.PathEscape(branch)+suffix)
+	return filepath.Join(r.Dir(), "detached-"+FileName(branch)+suffix)
 }
 
 // DetachedLog is where the output of a branch's loop without a terminal goes.

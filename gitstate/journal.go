@@ -1,6 +1,7 @@
 package gitstate
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"net/url"
 	"slices"
@@ -36,8 +37,20 @@ func LocalRef(journal, event string) string { return LocalPrefix + journal + "/"
 // ArchiveRef holds a journal whose branch is gone.
 func ArchiveRef(journal string) string { return ArchivePrefix + journal }
 
-// fileName makes a branch name into one file name.
-func fileName(branch string) string { return url.PathEscape(branch) }
+// longestName is how long a file name of ours may be, without what is put before and
+// behind it: file systems take 255 bytes, and three for each of a letter of most scripts.
+const longestName = 180
+
+// FileName makes the name of a branch, a ref or a worktree into one file name. Of a long one
+// the end is a checksum.
+func FileName(name string) string {
+	file := url.PathEscape(name)
+	if len(file) <= longestName {
+		return file
+	}
+	sum := sha256.Sum256([]byte(name))
+	return fmt.Sprintf("%s~%x", file[:longestName-33], sum[:16])
+}
 
 // Draft is an entry before it is written. Files are changes against the tree
 // of its first parent, by slash-separated path, nil = removed; the folder
@@ -149,29 +162,46 @@ func editTree(store trees, base object.ID, edits map[string]*object.TreeEntry) (
 
 // TreeFiles lists the files of a tree with their blobs, sorted by path.
 func (r *Repo) TreeFiles(tree object.ID, prefix string) ([]object.TreeEntry, error) {
-	return treeFiles(r.Store, tree, prefix, nil)
+	return treeFiles(r.Store, tree, prefix, nil, nil)
 }
+
+// MostRecords is how many files and folders a tree of ours may have, and deepestRecord how
+// deep it may be. Somebody else may have pushed it: ten trees of a few lines each, one in the
+// other, can claim to hold more files than there is memory.
+const (
+	MostRecords   = 1 << 18
+	deepestRecord = 32
+)
 
 // RecordFiles is TreeFiles for the trees that git ralph makes for itself.
 func (r *Repo) RecordFiles(tree object.ID, prefix string) ([]object.TreeEntry, error) {
-	return treeFiles(r.Store.Records(), tree, prefix, nil)
+	left := MostRecords
+	return treeFiles(r.Store.Records(), tree, prefix, nil, &left)
 }
 
 // treeFiles lists a tree that lies in the trees above. A damaged one may claim to
-// hold one of those.
-func treeFiles(store trees, tree object.ID, prefix string, above []object.ID) ([]object.TreeEntry, error) {
+// hold one of those. left is how many files and folders it may have; nil = any number.
+func treeFiles(store trees, tree object.ID, prefix string, above []object.ID, left *int) ([]object.TreeEntry, error) {
 	if slices.Contains(above, tree) {
 		return nil, fmt.Errorf("read tree %s: it holds itself", tree)
+	}
+	if left != nil && len(above) > deepestRecord {
+		return nil, fmt.Errorf("read tree %s: it lies too deep", tree)
 	}
 	above = append(above, tree)
 	entries, err := store.ReadTree(tree)
 	if err != nil {
 		return nil, err
 	}
+	if left != nil {
+		if *left -= len(entries); *left < 0 {
+			return nil, fmt.Errorf("read tree %s: it has more than %d files and folders", above[0], MostRecords)
+		}
+	}
 	var out []object.TreeEntry
 	for _, e := range entries {
 		if e.Mode == object.ModeDir {
-			sub, err := treeFiles(store, e.ID, prefix+e.Name+"/", above)
+			sub, err := treeFiles(store, e.ID, prefix+e.Name+"/", above, left)
 			if err != nil {
 				return nil, err
 			}

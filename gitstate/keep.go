@@ -46,7 +46,7 @@ type OwnLockFile struct {
 
 func (r *Repo) intentPath() string {
 	if name := r.WorktreeName(); name != "main" {
-		return filepath.Join(r.Dir(), "intent."+fileName(name))
+		return filepath.Join(r.Dir(), "intent."+FileName(name))
 	}
 	return filepath.Join(r.Dir(), "intent")
 }
@@ -247,7 +247,7 @@ func (r *Repo) lockIndex(ctx context.Context, k *Keep, step func(string)) (*inde
 	step("keep:intent")
 	deadline := time.Now().Add(k.Deadline)
 	for {
-		err := os.Link(l.tmp, l.path)
+		err := r.takeIndexLock(l, intent, mode)
 		if err == nil {
 			break
 		}
@@ -270,6 +270,35 @@ func (r *Repo) lockIndex(ctx context.Context, k *Keep, step func(string)) (*inde
 	}
 	step("keep:index-lock")
 	return l, nil
+}
+
+// takeIndexLock gives the prepared file the name index.lock. Without hard links, as on FAT
+// and on some network file systems, the lock is made as git makes it, and noted after it.
+func (r *Repo) takeIndexLock(l *indexLock, intent Intent, mode fs.FileMode) error {
+	link := os.Link
+	if r.link != nil {
+		link = r.link
+	}
+	err := link(l.tmp, l.path)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	f, ferr := os.OpenFile(l.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+	if errors.Is(ferr, fs.ErrExist) {
+		return ferr
+	}
+	if ferr != nil {
+		return err
+	}
+	l.f.Close()
+	os.Remove(l.tmp)
+	l.f = f
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	intent.Locks, l.note.Locks = []OwnLockFile{{l.path, inode(st)}}, map[string]uint64{l.path: inode(st)}
+	return errors.Join(l.note.Save(), r.writeIntent(intent))
 }
 
 func (l *indexLock) rename() error {
@@ -344,11 +373,12 @@ func (r *Repo) ReadIntent() (*Intent, error) {
 // dropOrphans removes prepared index.lock files whose process died before its
 // intent named them.
 func (r *Repo) dropOrphans() {
-	list, _ := filepath.Glob(filepath.Join(r.GitDir, "index.ralph-*"))
-	for _, path := range list {
-		pid, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), "index.ralph-"), "-")
-		if n, err := strconv.Atoi(pid); err == nil && !proc.Alive(n, 0, "") {
-			os.Remove(path)
+	list, _ := os.ReadDir(r.GitDir)
+	for _, d := range list {
+		rest, is := strings.CutPrefix(d.Name(), "index.ralph-")
+		pid, _, _ := strings.Cut(rest, "-")
+		if n, err := strconv.Atoi(pid); is && err == nil && !proc.Alive(n, 0, "") {
+			os.Remove(filepath.Join(r.GitDir, d.Name()))
 		}
 	}
 }

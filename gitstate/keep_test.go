@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -101,10 +102,11 @@ func TestKeep(t *testing.T) {
 			k.Deadline = 0
 		}, locked: true},
 	} {
-		t.Run(c.why, func(t *testing.T) {
+		keep := func(t *testing.T, link func(from, to string) error) {
 			t.Parallel()
 			ctx := context.Background()
 			r, g := watchedRepo(t)
+			g.link = link
 			tip, err := g.ReadRef(ctx, branch)
 			must(t, err)
 			made := func(text string) object.ID {
@@ -155,6 +157,10 @@ func TestKeep(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(r.Dir, ".git/index.lock")); err == nil && !c.locked {
 				t.Error("the index is left locked")
 			}
+		}
+		t.Run(c.why, func(t *testing.T) { keep(t, nil) })
+		t.Run(c.why+", without hard links", func(t *testing.T) {
+			keep(t, func(from, to string) error { return &os.LinkError{Op: "link", Old: from, New: to, Err: syscall.EPERM} })
 		})
 	}
 }

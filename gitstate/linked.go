@@ -58,8 +58,12 @@ func (r *Repo) LinkedOf(branch string) (Linked, bool, error) {
 }
 
 // linkedDirs are the git directories of all linked worktrees.
-func (r *Repo) linkedDirs() ([]string, error) {
-	base := filepath.Join(r.CommonDir, "worktrees")
+func (r *Repo) linkedDirs() ([]string, error) { return linkedDirs(r.CommonDir) }
+
+// linkedDirs reads the folder: a pattern would take brackets in the path of the repository
+// for its own.
+func linkedDirs(common string) ([]string, error) {
+	base := filepath.Join(common, "worktrees")
 	list, err := os.ReadDir(base)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("look for linked worktrees: %w", err)

@@ -50,7 +50,7 @@ func (e *HeldError) Error() string {
 type Lock struct{ f *os.File }
 
 func (r *Repo) lockFile(kind, name string) string {
-	return filepath.Join(r.Dir(), "lock-"+kind+"-"+fileName(name))
+	return filepath.Join(r.Dir(), "lock-"+kind+"-"+FileName(name))
 }
 
 // WorktreeName is the name of this worktree: "main" or the folder of a linked one.

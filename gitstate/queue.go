@@ -14,7 +14,7 @@ func (r *Repo) Queue(branch string, wait time.Duration) (release func()) {
 	if r.EnsureDir() != nil {
 		return none
 	}
-	f, err := os.OpenFile(filepath.Join(r.Dir(), "queue-"+fileName(branch)), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(filepath.Join(r.Dir(), "queue-"+FileName(branch)), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return none
 	}

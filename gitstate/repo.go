@@ -38,6 +38,8 @@ type Repo struct {
 	child atomic.Pointer[refChild]
 
 	identity knownIdentity
+
+	link func(from, to string) error // nil = os.Link; tests take it away
 }
 
 // HintError is an error of the loop or a command that a user can repair, with the

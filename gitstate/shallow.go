@@ -16,8 +16,9 @@ import (
 // readFetched notes when each worktree last fetched something.
 func (s *Snapshot) readFetched() {
 	s.fetched = map[string]time.Time{}
-	more, _ := filepath.Glob(filepath.Join(s.common, "worktrees", "*", "FETCH_HEAD"))
-	for _, path := range append(more, filepath.Join(s.common, "FETCH_HEAD")) {
+	linked, _ := linkedDirs(s.common)
+	for _, dir := range append(linked, s.common) {
+		path := filepath.Join(dir, "FETCH_HEAD")
 		if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() {
 			s.fetched[path] = st.ModTime()
 		}

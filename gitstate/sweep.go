@@ -107,7 +107,7 @@ func (r *Repo) sweepAfterCrash() error {
 
 // lockFiles lists the lock files of the repository and its linked worktrees.
 func (r *Repo) lockFiles() []string {
-	linked, _ := filepath.Glob(filepath.Join(r.CommonDir, "worktrees", "*"))
+	linked, _ := linkedDirs(r.CommonDir)
 	var out []string
 	for _, dir := range append([]string{r.CommonDir}, linked...) {
 		for _, path := range locksOf(dir) {

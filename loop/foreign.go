@@ -58,8 +58,10 @@ func (r *Ready) blameSpoiled() (f findings) {
 // linkedWorktrees are the other worktrees of this repository, absolute.
 func (l *Loop) linkedWorktrees() []string {
 	var out []string
-	dirs, _ := filepath.Glob(filepath.Join(l.Repo.CommonDir, "worktrees", "*", "gitdir"))
-	for _, file := range dirs {
+	base := filepath.Join(l.Repo.CommonDir, "worktrees")
+	dirs, _ := os.ReadDir(base) // and no pattern: the path of the repository may have brackets
+	for _, d := range dirs {
+		file := filepath.Join(base, d.Name(), "gitdir")
 		data, err := os.ReadFile(file)
 		if err != nil {
 			continue

@@ -30,7 +30,13 @@ type NotesTree struct {
 	store  TreeStore
 	root   *noteNode
 	others []otherEntry
+	loaded int // folders
 }
+
+// mostFolders bounds the folders that are read of one tree. It is as many as a million notes
+// have. Somebody else may have pushed the notes: nineteen trees of sixteen lines, one in the
+// other, can claim to have more than can be read.
+const mostFolders = 256 + 256*256
 
 type noteNode struct{ child [16]any } // nil, *noteNode, *noteLeaf, *noteFolder
 
@@ -100,6 +106,9 @@ func (t *NotesTree) find(node *noteNode, n int, key []byte) (*noteNode, int, *an
 
 // load puts the entries of a folder into node, which is at level n.
 func (t *NotesTree) load(f *noteFolder, node *noteNode, n int) error {
+	if t.loaded++; t.loaded > mostFolders+1 {
+		return fmt.Errorf("there are more than %d folders of notes", mostFolders)
+	}
 	entries, err := t.store.ReadTree(f.tree)
 	if err != nil {
 		return err

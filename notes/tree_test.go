@@ -466,3 +466,41 @@ func TestNoteInGitLog(t *testing.T) {
 		t.Errorf("%v %v %v", got, ok, err)
 	}
 }
+
+// TestNotesThatAreTooMany: a tree from elsewhere that claims to hold more folders than can be
+// read is an error. Git would fan none of them out, so that all of them would be read.
+func TestNotesThatAreTooMany(t *testing.T) {
+	m := newMemStore()
+	blob, err := m.Write(object.Blob, []byte("text"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := m.WriteTree([]object.TreeEntry{{Name: "00", Mode: object.ModeRegular, ID: blob}})
+	for range 19 {
+		var list []object.TreeEntry
+		for i := range 16 {
+			list = append(list, object.TreeEntry{Name: fmt.Sprintf("%02x", i), Mode: object.ModeDir, ID: tree})
+		}
+		if err == nil {
+			tree, err = m.WriteTree(list)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	nt, err := OpenNotes(m, tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var id object.ID
+	id[0] = 0xff
+	if err := nt.Set(id, blob); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nt.Write(); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("written: %v", err)
+	}
+	if _, err := Union(m, object.EmptyTree, tree); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("joined: %v", err)
+	}
+}

@@ -79,7 +79,10 @@ func (j *Journal) readFile(files state.Files, tree object.ID, name, prefix strin
 	}
 	for _, t := range list {
 		if t.Name == name && t.Mode != object.ModeDir {
-			files[prefix+name], err = j.Repo.Store.ReadType(t.ID, object.Blob)
+			blobs, err := j.Repo.Store.ReadMany([]object.ID{t.ID})
+			if err == nil {
+				files[prefix+name] = blobs[0]
+			}
 			return err
 		}
 	}

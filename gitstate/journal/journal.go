@@ -213,6 +213,8 @@ func (j *Journal) stateFiles(tree object.ID) (state.Files, error) {
 	files := state.Files{}
 	known := j.readCache()
 	j.tornCache, j.uncached = !known.whole, 0
+	var names []string
+	var ids []object.ID
 	for _, e := range root {
 		switch {
 		case e.Name == "event":
@@ -221,10 +223,15 @@ func (j *Journal) stateFiles(tree object.ID) (state.Files, error) {
 				return nil, err
 			}
 		default:
-			if files[e.Name], err = j.Repo.Store.ReadType(e.ID, object.Blob); err != nil {
-				return nil, err
-			}
+			names, ids = append(names, e.Name), append(ids, e.ID)
 		}
+	}
+	blobs, err := j.Repo.Store.ReadMany(ids)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		files[name] = blobs[i]
 	}
 	return files, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"git-ralph/gitstate"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 )
@@ -165,6 +166,7 @@ func openFolders(folders []part, brief detail, read reader, blobs *[]part) ([]pa
 		return nil, err
 	}
 	var inner []part
+	had := len(*blobs)
 	for i, f := range folders {
 		list, err := object.DecodeTree(contents[i])
 		if err != nil {
@@ -181,6 +183,9 @@ func openFolders(folders []part, brief detail, read reader, blobs *[]part) ([]pa
 			default:
 				*blobs = append(*blobs, p)
 			}
+		}
+		if len(inner)+len(*blobs)-had > gitstate.MostRecords { // of all entries together
+			return nil, fmt.Errorf("read tree %s: it holds too much", f.id)
 		}
 	}
 	return inner, nil

@@ -329,3 +329,80 @@ func TestLostJournals(t *testing.T) {
 		})
 	}
 }
+
+// TestTreesThatHoldTooMuch: a journal from elsewhere may claim to have more files, or more
+// bytes, than there is memory. It is refused, and nothing waits.
+func TestTreesThatHoldTooMuch(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	r := repo.New(t, nil)
+	j := open(t, r)
+	begin(t, j)
+	tip, err := j.Tip(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := j.Repo.Store
+	blob := func(text string) object.ID {
+		id, err := store.Write(object.Blob, []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	// times is a tree that holds the same thing often.
+	times := func(n int, mode object.Mode, id object.ID) object.ID {
+		var list []object.TreeEntry
+		for i := range n {
+			list = append(list, object.TreeEntry{Name: fmt.Sprintf("f%03d.toml", i), Mode: mode, ID: id})
+		}
+		tree, err := store.WriteTree(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tree
+	}
+	wide := times(100, object.ModeRegular, blob("x"))
+	for range 4 {
+		wide = times(100, object.ModeDir, wide)
+	}
+	deep := times(1, object.ModeRegular, blob("x"))
+	for range 1000 {
+		deep = times(1, object.ModeDir, deep)
+	}
+	large := blob(strings.Repeat("#", 8<<20))
+	for why, entry := range map[string]object.TreeEntry{
+		"many files": {Name: "tasks", Mode: object.ModeDir, ID: wide}, "an event of many files": {Name: "event",
+			Mode: object.ModeDir, ID: wide}, "deep folders": {Name: "tasks", Mode: object.ModeDir, ID: deep},
+		"many bytes": {Name: "tasks", Mode: object.ModeDir, ID: times(40, object.ModeRegular, large)},
+	} {
+		c, err := store.ReadCommit(tip)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Tree, err = j.Repo.EditTree(c.Tree, map[string]*object.TreeEntry{
+			entry.Name: {Mode: entry.Mode, ID: entry.ID}}); err != nil {
+			t.Fatal(err)
+		}
+		c.Parents = []object.ID{tip}
+		at, err := store.WriteCommit(c)
+		if err == nil {
+			err = store.Sync()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, joined := j.Join(ctx, at)
+		_, read := j.Read(at)
+		_, many := j.readEntries([]object.ID{at}, inFull, store.ReadManyOf)
+		failed := []bool{joined != nil, read != nil, many != nil}
+		want := []bool{true, false, false}
+		if entry.Name == "event" {
+			want = []bool{false, true, true}
+		}
+		if !slices.Equal(failed, want) {
+			t.Errorf("%s: %v; %v; %v", why, joined, read, many)
+		}
+		r.Git("update-ref", j.Ref(), tip.String())
+	}
+}

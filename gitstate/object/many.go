@@ -19,34 +19,46 @@ import (
 // or other object is an error that names it.
 func (s *Store) ReadMany(ids []ID) ([][]byte, error) { return s.ReadManyOf(Blob, ids) }
 
+// mostTogether bounds the bytes that are read at once: a journal that somebody else has
+// pushed may hold gigabytes of zeros, which are small on their way here.
+const mostTogether = 256 << 20
+
 // ReadManyOf is ReadMany for objects of any one type.
 func (s *Store) ReadManyOf(t Type, ids []ID) ([][]byte, error) {
 	out := make([][]byte, len(ids))
+	left := int64(mostTogether)
+	one := func(i int) error {
+		found, data, err := s.readAtMost(ids[i], left)
+		if err == nil && found != t {
+			err = fmt.Errorf("object %s is a %s, not a %s", ids[i], found, t)
+		}
+		out[i] = data
+		left -= int64(len(data))
+		return err
+	}
 	var packed []int
 	for i, id := range ids {
 		if !s.atHand(id, len(ids)) {
 			packed = append(packed, i)
 			continue
 		}
-		var err error
-		if out[i], err = s.ReadType(id, t); err != nil {
+		if err := one(i); err != nil {
 			return nil, err
 		}
 	}
 	if len(packed) < 4 {
 		for _, i := range packed {
-			var err error
-			if out[i], err = s.ReadType(ids[i], t); err != nil {
+			if err := one(i); err != nil {
 				return nil, err
 			}
 		}
 		return out, nil
 	}
-	err := s.readPacked(t, ids, packed, out)
+	err := s.readPacked(t, ids, packed, out, left)
 	if errors.Is(err, ErrNotFound) {
 		// A repack may be running: read them one by one, with retries.
 		for _, i := range packed {
-			if out[i], err = s.ReadType(ids[i], t); err != nil {
+			if err = one(i); err != nil {
 				break
 			}
 		}
@@ -122,16 +134,17 @@ func (s *Store) Sizes(ctx context.Context, ids []ID) ([]int64, error) {
 	return out, nil
 }
 
-func (s *Store) readPacked(kind Type, ids []ID, want []int, out [][]byte) error {
+func (s *Store) readPacked(kind Type, ids []ID, want []int, out [][]byte, left int64) error {
 	_, err := s.askMany("contents", ids, want, func(i int, t Type, size int64, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case t != kind:
 			return fmt.Errorf("object %s is a %s, not a %s", ids[i], t, kind)
-		case size > 1<<31:
-			return fmt.Errorf("read object %s: %d bytes are too many at once", ids[i], size)
+		case size > left:
+			return tooMany(ids[i], size)
 		}
+		left -= size
 		data := make([]byte, size+1) // and the line end after it
 		if _, err := io.ReadFull(s.cat.out, data); err != nil {
 			return fmt.Errorf("read object %s: %w", ids[i], err)

@@ -94,6 +94,12 @@ func Open(git *proc.Git, commonDir, shared string) *Store {
 		s.fileMode, s.dirMode = 0o440, 0o2770
 	case "all", "world", "everybody", "2":
 		s.fileMode, s.dirMode = 0o444, 0o2775
+	default:
+		// The permissions themselves, such as 0640.
+		if n, err := strconv.ParseUint(shared, 8, 32); err == nil && n&0o600 == 0o600 {
+			perm := fs.FileMode(n & 0o666)
+			s.fileMode, s.dirMode = perm&0o444, 0o2000|perm|perm&0o444>>2
+		}
 	}
 	return s
 }
@@ -177,7 +183,7 @@ func (s *Store) WriteFrom(t Type, size int64, r io.Reader) (ID, error) {
 		return fail(err)
 	}
 	id := w.Hash()
-	if s.fileMode != 0o444 {
+	if s.fileMode != 0o444 || s.dirMode != 0 {
 		err = f.Chmod(s.fileMode)
 	}
 	if err != nil {
@@ -317,14 +323,20 @@ func (s *Store) Has(id ID) bool {
 
 // Read returns an object's type and contents. A damaged or absent object is an
 // error that names it.
-func (s *Store) Read(id ID) (Type, []byte, error) {
+func (s *Store) Read(id ID) (Type, []byte, error) { return s.readAtMost(id, 1<<31) }
+
+func tooMany(id ID, size int64) error {
+	return fmt.Errorf("read object %s: %d bytes are too many at once", id, size)
+}
+
+func (s *Store) readAtMost(id ID, most int64) (Type, []byte, error) {
 	t, size, r, err := s.Open(id)
 	if err != nil {
 		return 0, nil, err
 	}
 	defer r.Close()
-	if size > 1<<31 {
-		return 0, nil, fmt.Errorf("read object %s: %d bytes are too many at once", id, size)
+	if size > most {
+		return 0, nil, tooMany(id, size)
 	}
 	data := make([]byte, size)
 	if _, err := io.ReadFull(r, data); err != nil {

@@ -114,9 +114,10 @@ func TestObjectsAreGits(t *testing.T) {
 // TestModesOfObjects: objects have git's modes, also with core.sharedRepository.
 func TestModesOfObjects(t *testing.T) {
 	for _, c := range []struct {
-		shared string
-		want   os.FileMode
-	}{{"", 0o444}, {"group", 0o440}, {"all", 0o444}} {
+		shared       string
+		want, folder os.FileMode
+	}{{"", 0o444, 0o755}, {"group", 0o440, 0o770}, {"all", 0o444, 0o775}, {"0660", 0o440, 0o770}, {"0640", 0o440, 0o750},
+		{"0644", 0o444, 0o755}, {"false", 0o444, 0o755}} {
 		s, _ := newStore(t, c.shared)
 		id, err := s.Write(Blob, []byte("x"))
 		if err == nil {
@@ -128,6 +129,10 @@ func TestModesOfObjects(t *testing.T) {
 		st, err := os.Stat(s.path(id))
 		if err != nil || st.Mode().Perm() != c.want {
 			t.Errorf("shared %q: mode %v, want %v (%v)", c.shared, st.Mode(), c.want, err)
+		}
+		st, err = os.Stat(filepath.Dir(s.path(id)))
+		if err != nil || st.Mode().Perm() != c.folder {
+			t.Errorf("shared %q: the folder has %v, want %v (%v)", c.shared, st.Mode(), c.folder, err)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -170,7 +169,7 @@ type looked struct {
 
 // beginnings is anew for the whole history of a local ref.
 func (p *Partner) beginnings(ctx context.Context, ref string, tip object.ID) (map[string]string, error) {
-	file := filepath.Join(p.Repo.Dir(), "begins-"+url.PathEscape(ref))
+	file := filepath.Join(p.Repo.Dir(), "begins-"+gitstate.FileName(ref))
 	var was looked
 	since := object.Zero
 	if data, err := os.ReadFile(file); err == nil && json.Unmarshal(data, &was) == nil {

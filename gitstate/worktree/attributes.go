@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -87,13 +88,14 @@ func (c *converter) attributesSince(root, before *node) *attributes {
 	}
 	h := sha1.New()
 	fmt.Fprintf(h, "%s %s\n", e.settings.autocrlf, e.settings.eol)
-	macros := map[string]bool{}
+	type source struct{ text, dir string }
+	var present, former []source
 	read := func(text []byte, dir string) {
 		if len(text) == 0 {
 			return
 		}
 		fmt.Fprintf(h, "%q %q\n", dir, text)
-		a.parse(string(text), dir, macros, e.settings.ignoreCase)
+		present = append(present, source{string(text), dir})
 	}
 	for _, p := range []string{"/etc/gitattributes", "/usr/local/etc/gitattributes", "/opt/homebrew/etc/gitattributes",
 		e.settings.attributesFile, filepath.Join(e.repo.CommonDir, "info", "attributes")} {
@@ -131,14 +133,28 @@ func (c *converter) attributesSince(root, before *node) *attributes {
 		if now := root.fileAt(join(n.path, f.name)); now == nil || now.id != f.id {
 			if b, err := e.repo.Store.ReadType(f.id, object.Blob); err == nil {
 				fmt.Fprintf(h, "former %q %q\n", n.path, b)
-				old := &attributes{reasons: map[string]bool{}}
-				old.parse(string(b), n.path, macros, e.settings.ignoreCase)
-				a.former = append(a.former, old.lines...)
+				former = append(former, source{string(b), n.path})
 			}
 		}
 		return nil
 	})
 	a.key = fmt.Sprintf("%x", h.Sum(nil))
+	// A macro counts before its line as well, and so does one that another one names.
+	macros := map[string]bool{}
+	for n := -1; n != len(macros); {
+		n = len(macros)
+		for _, s := range slices.Concat(present, former) {
+			(&attributes{reasons: map[string]bool{}}).parse(s.text, s.dir, macros, e.settings.ignoreCase)
+		}
+	}
+	for _, s := range present {
+		a.parse(s.text, s.dir, macros, e.settings.ignoreCase)
+	}
+	for _, s := range former {
+		old := &attributes{reasons: map[string]bool{}}
+		old.parse(s.text, s.dir, macros, e.settings.ignoreCase)
+		a.former = append(a.former, old.lines...)
+	}
 	return a
 }
 

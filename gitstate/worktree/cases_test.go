@@ -132,6 +132,10 @@ var differential = []diffCase{
 	{name: "attr-macro", why: "a macro of attributes",
 		setup: `printf '[attr]dos text eol=crlf\n*.d dos\n' > .gitattributes; printf 'x\r\n' > r.d; commit`,
 		edit:  `printf 'y\r\n' > r.d; printf 'n\r\n' > n.d`},
+	{name: "attr-macro-later", why: "a macro counts before its line, and through another macro",
+		setup: `printf '*.d outer\n[attr]outer dos\n[attr]dos text eol=crlf\n' > .gitattributes; printf 'x\r\n' > r.d; ` +
+			`commit`,
+		edit: `printf 'y\r\n' > r.d; printf 'new\r\n' > n.d`},
 	{name: "attr-binary-minus-text", why: "conversion switched off",
 		setup: `printf '* text=auto\n*.raw -text\n' > .gitattributes; printf 'x\r\n' > r.raw; commit`,
 		edit:  `printf 'y\r\n' > r.raw; printf 'n\r\n' > n.raw`},

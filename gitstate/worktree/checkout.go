@@ -26,6 +26,7 @@ func (e *Engine) Checkout(ctx context.Context, from, to object.ID, paths ...stri
 	}
 	changes = slices.DeleteFunc(changes, func(c Change) bool { return !r.wants(c.Path) })
 	expected := map[string]spared{}
+	way := e.wayOf(changes)
 	for _, c := range changes {
 		if c.Old.Mode == object.ModeGitlink || c.New.Mode == object.ModeGitlink {
 			r.failed(c.Path, errors.New("it is a submodule"))
@@ -34,6 +35,8 @@ func (e *Engine) Checkout(ctx context.Context, from, to object.ID, paths ...stri
 		st, same := e.isFile(ctx, c.Path, c.Old)
 		if !same && !e.willGo(c, changes) {
 			r.failed(c.Path, errors.New("the file is not what it was expected to be"))
+		} else if way.blocked(c) {
+			r.failed(c.Path, errors.New("something else is in its place"))
 		}
 		if same && !c.Old.ID.IsZero() {
 			// It equals the first tree, so nothing is lost.
@@ -75,6 +78,69 @@ func (e *Engine) willGo(c Change, changes []Change) bool {
 	return false
 }
 
+// way finds what lies where a change puts a new file and does not go by the same changes:
+// an untracked or ignored file in the place of its folder, or a folder in its own.
+type way struct {
+	e     *Engine
+	gone  map[string]bool // files that are removed
+	known map[string]bool // folders that were looked at: whether something else is there
+}
+
+func (e *Engine) wayOf(changes []Change) way {
+	w := way{e, map[string]bool{}, map[string]bool{}}
+	for _, c := range changes {
+		if c.New.ID.IsZero() {
+			w.gone[c.Path] = true
+		}
+	}
+	return w
+}
+
+func (w way) blocked(c Change) bool {
+	if !c.Old.ID.IsZero() || c.New.ID.IsZero() {
+		return false
+	}
+	for dir, _ := split(c.Path); dir != ""; dir, _ = split(dir) {
+		other, known := w.known[dir]
+		if !known {
+			st, err := w.e.disk.lstat(dir, "")
+			other = err == nil && st.kind != kindDir && !w.gone[dir]
+			w.known[dir] = other
+		}
+		if other {
+			return true
+		}
+	}
+	st, err := w.e.disk.lstat(c.Path, "")
+	return err == nil && st.kind == kindDir && !w.empties(c.Path, 0)
+}
+
+// empties reports whether nothing is left in a folder. An empty one below it would stay.
+func (w way) empties(dir string, depth int) bool {
+	d, err := w.e.disk.open(dir)
+	if err != nil {
+		return false
+	}
+	defer d.close()
+	n, all := 0, true
+	err = d.list(func(x dirent) error {
+		n++
+		path, k := join(dir, string(x.name)), x.kind
+		if k == kindUnknown {
+			if st, err := w.e.disk.lstat(path, ""); err == nil {
+				k = st.kind
+			}
+		}
+		if k == kindDir {
+			all = all && w.empties(path, depth+1)
+		} else {
+			all = all && w.gone[path]
+		}
+		return nil
+	})
+	return err == nil && all && (n > 0 || depth == 0)
+}
+
 func (r *restorer) checkout(changes []Change, expected map[string]spared) error {
 	var emptied []string
 	for _, c := range changes {
@@ -90,6 +156,9 @@ func (r *restorer) checkout(changes []Change, expected map[string]spared) error 
 			return err
 		}
 		r.writes = append(r.writes, writing{path: c.Path, want: &f, spared: expected[c.Path]})
+		if st, err := r.e.disk.lstat(c.Path, ""); err == nil && st.kind == kindDir {
+			emptied = append(emptied, c.Path) // it has the place of the file
+		}
 	}
 	writes := r.writes
 	r.writes = nil

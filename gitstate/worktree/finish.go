@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"git-ralph/gitstate/object"
 )
@@ -32,23 +33,32 @@ func (e *Engine) FinishCheckout(ctx context.Context, from, to object.ID) (Report
 }
 
 // stillAt sorts the paths that differ between two trees: those whose file is
-// the first tree's, and those whose file is neither's.
+// the first tree's, and those whose file is neither's or that cannot be written.
 func (e *Engine) stillAt(ctx context.Context, from, to object.ID) (old, neither []string, err error) {
 	changes, err := e.difference(from, to)
 	if err != nil {
 		return nil, nil, fmt.Errorf("compare %s with %s: %w", from, to, err)
 	}
-	for _, c := range changes {
-		if c.Old.Mode == object.ModeGitlink || c.New.Mode == object.ModeGitlink {
-			return nil, nil, errors.New(c.Path + " is a submodule")
-		}
-		switch {
-		case e.is(ctx, c.Path, c.Old) || e.willGo(c, changes):
-			old = append(old, c.Path)
-		case !e.is(ctx, c.Path, c.New):
-			neither = append(neither, c.Path)
+	way := e.wayOf(nil)
+	for _, removed := range []bool{true, false} { // those first: a new file may take the place of their folder
+		for _, c := range changes {
+			if c.Old.Mode == object.ModeGitlink || c.New.Mode == object.ModeGitlink {
+				return nil, nil, errors.New(c.Path + " is a submodule")
+			}
+			switch {
+			case c.New.ID.IsZero() != removed:
+			case way.blocked(c):
+				neither = append(neither, c.Path)
+			case e.is(ctx, c.Path, c.Old) || e.willGo(c, changes):
+				old = append(old, c.Path)
+				way.gone[c.Path] = removed
+			case !e.is(ctx, c.Path, c.New):
+				neither = append(neither, c.Path)
+			}
 		}
 	}
+	slices.Sort(old)
+	slices.Sort(neither)
 	return old, neither, nil
 }
 

@@ -111,7 +111,12 @@ func (p *fields) inode() uint64 {
 	if p.rest == "" {
 		return 0
 	}
-	return uint64(p.num(10))
+	w := p.word()
+	n, err := strconv.ParseUint(w, 10, 64) // overlayfs, mergerfs and NFS use all 64 bits
+	if err != nil {
+		p.bad("the inode " + strconv.Quote(w))
+	}
+	return n
 }
 
 func (p *fields) id() object.ID {

@@ -423,3 +423,44 @@ func TestIndexStateOfTheSameFile(t *testing.T) {
 		t.Fatalf("an index that was changed behind its times was not seen: %v", err)
 	}
 }
+
+// TestCheckoutIsBlocked: what is in no tree and lies where a new file or its folder has to
+// be is a conflict. It stays where it is, and so does everything else.
+func TestCheckoutIsBlocked(t *testing.T) {
+	for _, row := range []struct{ why, make, blocked string }{
+		{"nothing", "true", ""},
+		{"a file of a person in the place of a folder", "echo mine > data", "data/x"},
+		{"a link in the place of a folder", "ln -s /etc data", "data/x"},
+		{"an ignored file in the place of a folder", "echo mine > data; echo data > .git/info/exclude", "data/x"},
+		{"a folder in the place of a file", "mkdir -p plain; echo mine > plain/mine", "plain"},
+		{"an empty folder in it", "mkdir -p plain/sub", "plain"},
+		{"an empty folder", "mkdir plain", ""},
+		{"a file beside those that go", "echo mine > swap/mine", "swap"},
+		{"an edited file among those that go", "echo mine > swap/s", "swap swap/s"},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			p := newPlace(t)
+			p.script(baseRepo + "new data/x; new plain; new swap; commit one; git tag one; git rm -q -r data plain swap; " +
+				"new swap/s; commit two; git tag two;" + row.make)
+			p.open("", "")
+			ctx := context.Background()
+			one, two := mustID(t, p.ask("rev-parse", "one")), mustID(t, p.ask("rev-parse", "two"))
+			before := state(t, p.root, "")
+			conflicts, err := p.engine(Options{}).CheckoutConflicts(ctx, two, one)
+			if err != nil || strings.Join(conflicts, " ") != row.blocked {
+				t.Errorf("the conflicts are %q (%v), want %q", conflicts, err, row.blocked)
+			}
+			report, err := p.engine(Options{Aside: t.TempDir()}).Checkout(ctx, two, one)
+			if (err != nil) != (row.blocked != "") || len(report.Saved) > 0 {
+				t.Errorf("the checkout says %v and moved %v aside", err, report.Saved)
+			}
+			if d := different(before, state(t, p.root, "")); row.blocked != "" && d != "" {
+				t.Errorf("a conflict changed the worktree:\n%s", d)
+			}
+			report, err = p.engine(Options{Aside: t.TempDir()}).FinishCheckout(ctx, two, one)
+			if err != nil || strings.Join(report.Left, " ") != row.blocked || len(report.Saved) > 0 {
+				t.Errorf("to finish it says %v and leaves %q, moved aside %v", err, report.Left, report.Saved)
+			}
+		})
+	}
+}

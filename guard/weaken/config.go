@@ -400,7 +400,8 @@ func narrows(text string) bool {
 		"allow_failure", "continue-on-error",
 		"exit-zero", "issues-exit-code", "testmatch", "testregex", "addopts = \"-k", "addopts = -k", "-k ", "-m ", "-p no",
 		"follow_imports", "warn_unused_ignores = false",
-		"bail", "only", "\"off\"", "'off'", "strict = false", "runner", "failifnotests", "maven.test.skip", "skiptests"} {
+		"bail", "only", "\"off\"", "'off'", "strict = false", "runner", "failifnotests", "maven.test.skip", "skiptests",
+		"grep\x00", "grep:", "default-filter"} {
 		if strings.Contains(low, w) {
 			return true
 		}

@@ -207,3 +207,30 @@ func TestConfigHonest(t *testing.T) {
 		{why: "documentation of CI", path: "docs/ci.md", before: "a", after: "b"},
 	})
 }
+
+// TestNewSettings: files that were not there may change what a runner does as well.
+func TestNewSettings(t *testing.T) {
+	mvn, ctest := []string{"mvn -B test"}, []string{"ctest --test-dir build"}
+	cmake := "add_test(NAME a COMMAND a)\n"
+	check(t, []row{
+		{why: "Maven ignores failures", commands: mvn, path: ".mvn/maven.config", before: "-",
+			after: "-Dmaven.test.failure.ignore=true\n", want: is(Config)},
+		{why: "Maven's own Java skips tests", commands: mvn, path: ".mvn/jvm.config", before: "-",
+			after: "-DskipTests=true\n", want: is(Config)},
+		{why: "Maven gets more memory", commands: mvn, path: ".mvn/jvm.config", before: "-", after: "-Xmx2g\n"},
+		{why: "a test of CMake may fail", commands: ctest, path: "CMakeLists.txt", before: cmake,
+			after: cmake + "set_tests_properties(a PROPERTIES WILL_FAIL TRUE)\n", want: is(Config)},
+		{why: "a test of CMake is disabled", commands: ctest, path: "test/CMakeLists.txt", before: cmake,
+			after: cmake + "set_tests_properties(a PROPERTIES DISABLED TRUE)\n", want: is(Config)},
+		{why: "CTest ignores a test", commands: ctest, path: "CTestCustom.cmake", before: "-",
+			after: "set(CTEST_CUSTOM_TESTS_IGNORE a)\n", want: is(Config)},
+		{why: "CMake builds one more file", commands: ctest, path: "CMakeLists.txt", before: cmake,
+			after: "add_library(x x.c)\n" + cmake},
+		{why: "the other name of the settings of PHPUnit", commands: []string{"vendor/bin/phpunit"},
+			path: "phpunit.dist.xml", before: "<phpunit><testsuites/></phpunit>\n", after: "<phpunit/>\n", want: is(Config)},
+		{why: "Mocha runs a part", commands: []string{"npx mocha"}, path: ".mocharc.json", before: "-",
+			after: "{\"grep\": \"fast\"}\n", want: is(Config)},
+		{why: "nextest runs a part", commands: []string{"cargo nextest run"}, path: ".config/nextest.toml", before: "-",
+			after: "[profile.default]\ndefault-filter = 'none()'\n", want: is(Config)},
+	})
+}

@@ -69,7 +69,7 @@ var toolSettings = map[string]settingFiles{
 	"cargo cross": {whole: "clippy.toml .clippy.toml rustfmt.toml .rustfmt.toml .config/nextest.toml",
 		new:   "clippy.toml rustfmt.toml .config/nextest.toml",
 		parts: []part{{names: ".cargo/config.toml .cargo/config", worse: differ(cargoRunners), gone: true, new: true}}},
-	"mvn mvnw": {whole: ".mvn/maven.config .mvn/jvm.config",
+	"mvn mvnw": {whole: ".mvn/maven.config .mvn/jvm.config", new: ".mvn/maven.config .mvn/jvm.config",
 		parts: []part{{names: "*/pom.xml", worse: worsePom, gone: true}}},
 	"gradle gradlew": {parts: []part{{names: "*/build.gradle */build.gradle.kts */settings.gradle */settings.gradle.kts",
 		worse: differ(gradleTests)}}},
@@ -83,12 +83,13 @@ var toolSettings = map[string]settingFiles{
 	"biome":        {whole: "biome.json biome.jsonc"},
 	"rspec":        {whole: ".rspec spec/spec_helper.rb spec/rails_helper.rb"},
 	"rubocop":      {whole: ".rubocop.yml .rubocop_todo.yml", new: ".rubocop_todo.yml"},
-	"phpunit pest": {whole: "phpunit.xml phpunit.xml.dist"},
+	"phpunit pest": {whole: "phpunit.xml phpunit.dist.xml phpunit.xml.dist"},
 	"phpstan":      {whole: "phpstan.neon phpstan.neon.dist"},
-	"ctest cmake":  {whole: "CTestCustom.cmake CTestTestfile.cmake"},
-	"mix":          {whole: "test/test_helper.exs .formatter.exs"},
-	"dotnet":       {whole: ".runsettings xunit.runner.json"},
-	"pre-commit":   {whole: ".pre-commit-config.yaml"},
+	"ctest cmake": {whole: "CTestCustom.cmake CTestTestfile.cmake", new: "CTestCustom.cmake",
+		parts: []part{{names: "*/CMakeLists.txt", worse: forgivesMore}}},
+	"mix":        {whole: "test/test_helper.exs .formatter.exs"},
+	"dotnet":     {whole: ".runsettings xunit.runner.json"},
+	"pre-commit": {whole: ".pre-commit-config.yaml"},
 }
 
 func settingsOf(tool string) settingFiles {
@@ -229,6 +230,18 @@ func (c *configJudge) paths() []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// forgivesMore reports whether more properties of CMake turn a failed test into one that passed,
+// or was not run.
+func forgivesMore(before, after []byte) bool {
+	n := func(text []byte) (n int) {
+		for _, w := range []string{"WILL_FAIL", "DISABLED", "SKIP_RETURN_CODE", "SKIP_REGULAR_EXPRESSION"} {
+			n += strings.Count(string(text), w)
+		}
+		return n
+	}
+	return n(after) > n(before)
 }
 
 // takesPlace finds a new file that is read in place of existing settings.

@@ -35,6 +35,11 @@ func TestSaysFailed(t *testing.T) {
 		{"go", "--- FAIL: TestAdd (0.00s)\nFAIL\nFAIL\tex.com/p\t0.003s\nok  \tex.com/q\t0.002s\nFAIL\n", true},
 		{"go, its last line alone", "FAIL\n", true},
 		{"go, fine, of a tool that prints what it tested", "FAIL\nok  \tex.com/p\t0.003s\n", false},
+		{"surefire, whose failures are ignored", "[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0\n[INFO] \n" +
+			"[ERROR] There are test failures.\n\nPlease refer to x\n[INFO] BUILD SUCCESS\n", true},
+		{"surefire, fine", "[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 0\n[INFO] BUILD SUCCESS\n", false},
+		{"gradle, whose failures are ignored",
+			"There were failing tests. See the report at: file:///x\n\nBUILD SUCCESSFUL in 2s\n", true},
 		{"gotestsum", "DONE 3 tests, 1 failure in 0.4s\n", true},
 		{"gotestsum, fine", "DONE 3 tests, 1 skipped in 0.4s\n", false},
 		{"nextest", "     Summary [   0.1s] 3 tests run: 2 passed, 1 failed, 0 skipped\n", true},

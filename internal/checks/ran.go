@@ -94,6 +94,8 @@ var ends = sync.OnceValue(func() []*regexp.Regexp {
 		`(?m)^ *(?:0|([1-9]\d*)) fail$`,                                                                // Bun
 		`(?m)^(?:\d+ doctests?, )?\d+ tests?, (?:0|([1-9]\d*)) failures?\b`,                            // ExUnit, Bats
 		`(?m)^(?:Passed|(Failed))! +- Failed: +\d+, Passed: `,                                          // dotnet test
+		`(?m)^(?:\[\w+\] +)?(There are test failures\.)$`,                                              // Surefire
+		`(?m)^(There were failing tests\.)`,                                                            // Gradle
 		`(?m)Executed \d+ tests?, with (?:.*and )?(?:0|([1-9]\d*)) failures? \(`,                       // Swift
 	} {
 		out = append(out, regexp.MustCompile(pattern))

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -191,7 +192,12 @@ func (a *App) Run(args []string) int {
 	a.JSON = wantsJSON(args)
 	a.Out, a.Err = view.Through(a.Out, view.Format(a.JSON)), view.Through(a.Err, view.Format(a.JSON))
 	defer a.close()
-	return a.report(a.execute(args))
+	code := a.report(a.execute(args))
+	// What was not written was not done. A reader that has left wanted no more.
+	if err := view.Failed(a.Out); code == 0 && err != nil && !errors.Is(err, syscall.EPIPE) {
+		code = a.report(fmt.Errorf("write the output: %w", err))
+	}
+	return code
 }
 
 // execute parses and executes.

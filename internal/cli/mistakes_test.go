@@ -113,6 +113,26 @@ func TestServeAddress(t *testing.T) {
 	}
 }
 
+// TestSetNamesItsKey: `set` with a key alone knows every short form that `set` with a value takes.
+func TestSetNamesItsKey(t *testing.T) {
+	t.Chdir(".")
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	work := repo.New(t, map[string]string{"a.txt": "a\n"})
+	env := append(repo.Env(home), "PATH="+os.Getenv("PATH"))
+	for key, want := range map[string]string{
+		"model":    `agent.model is "" now`,
+		"Mode":     `loop.mode is "handoff-only" now`,
+		"strategy": `validation.strategy is "strict" now`,
+	} {
+		var out, errs bytes.Buffer
+		app := &App{Ctx: t.Context(), In: strings.NewReader(""), Out: &out, Err: &errs, Env: env}
+		if code := app.Run([]string{"-C", work.Dir, "set", key}); code != 2 || !strings.Contains(errs.String(), want) {
+			t.Errorf("set %s: exit %d, want 2 and %q\n%s", key, code, want, errs.String())
+		}
+	}
+}
+
 // stays are commands that keep running, or do all their work, without arguments.
 var stays = map[string]bool{"demo": true, "watch": true, "serve": true}
 

@@ -257,16 +257,12 @@ func (c *SetCmd) list(a *App) error {
 	}
 	keys := config.Settable()
 	if c.Key != "" {
-		key := c.Key
-		if short, ok := map[string]string{"mode": "loop.mode", "strategy": "validation.strategy"}[key]; ok {
-			key = short
-		}
-		e, err := set.Lookup(key)
+		e, err := set.Lookup(config.LongKey(c.Key))
 		if err != nil {
 			return &gitstate.HintError{Err: err, Hint: hintOf(err), Code: 2}
 		}
 		return usage(fmt.Sprintf("git ralph set %s VALUE", e.Key), "%s is %s now; name its new value", e.Key,
-			e.Text())
+			config.Text(e.Value))
 	}
 	var rows [][]string
 	for _, key := range keys {

@@ -248,18 +248,23 @@ func Settable() []string {
 	return keys
 }
 
-// ParseSet checks KEY and VALUE of `git ralph set`, which takes `mode` and
-// `strategy` as short forms and any spelling that git config takes. It answers
+// LongKey is the key that a short form of `git ralph set` stands for, or the key itself.
+func LongKey(key string) string {
+	short := map[string]string{"mode": "loop.mode", "strategy": "validation.strategy", "model": "agent.model"}
+	if long, ok := short[norm(key)]; ok {
+		return long
+	}
+	return key
+}
+
+// ParseSet checks KEY and VALUE of `git ralph set`, which takes the short
+// forms of LongKey and any spelling that git config takes. It answers
 // the key and value to store in Sources.Run. The error is an *Error.
 func ParseSet(key, value string) (canonical, text string, err error) {
 	fail := func(key, msg, hint string) (string, string, error) {
 		return "", "", &Error{Problems: []Problem{{Key: key, Msg: msg, Hint: hint}}}
 	}
-	short := map[string]string{"mode": "loop.mode", "strategy": "validation.strategy", "model": "agent.model"}
-	name := norm(key)
-	if long, ok := short[name]; ok {
-		name = norm(long)
-	}
+	name := norm(LongKey(key))
 	s := byNorm()[name]
 	if s == nil {
 		return fail(key, "unknown key "+cut(key)+suggest(key, Settable()), "git ralph config lists every key")

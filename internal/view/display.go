@@ -19,6 +19,8 @@ type Display struct {
 	w    io.Writer
 	json bool   // escapes are those of JSON, where such characters stand in strings only
 	rest []byte // of a character that the next write completes
+
+	failed error // the first of writing
 }
 
 // styleKey is unknown to whoever wrote the text, so that nobody else can mark a
@@ -101,9 +103,20 @@ func (d *Display) Write(b []byte) (int, error) {
 		return n, nil
 	}
 	if _, err := io.WriteString(d.w, text); err != nil {
+		if d.failed == nil {
+			d.failed = err
+		}
 		return 0, err
 	}
 	return n, nil
+}
+
+// Failed is the first error of writing to w, nil = all of it was written, or w is no Display.
+func Failed(w io.Writer) error {
+	if d, ok := w.(*Display); ok {
+		return d.failed
+	}
+	return nil
 }
 
 func (d *Display) escaped(s string) string {

@@ -199,7 +199,14 @@ const (
 )
 
 // table writes rows; notes reports whether the last column is broken into lines.
-func (p Printer) table(head []string, rows [][]string, notes lastColumn) {
+func (p Printer) table(head []string, cells [][]string, notes lastColumn) {
+	rows := make([][]string, len(cells)) // as they are shown, before anything is measured
+	for i, r := range cells {
+		rows[i] = make([]string, len(r))
+		for k, c := range r {
+			rows[i][k] = oneRow.Replace(c)
+		}
+	}
 	var width, least []int
 	measure := func(r []string) {
 		for i, c := range r {
@@ -252,7 +259,7 @@ func (p Printer) table(head []string, rows [][]string, notes lastColumn) {
 	for _, r := range rows {
 		b.Reset()
 		for i, c := range r {
-			switch c = oneRow.Replace(c); {
+			switch {
 			case room == 0:
 				c = clipped(c, width[i])
 			case i == last:
@@ -274,7 +281,7 @@ func (p Printer) flow(head []string, rows [][]string) {
 		lead := ""
 		var cells []string
 		for i, c := range r {
-			if c = oneRow.Replace(c); i == 0 {
+			if i == 0 {
 				bare := strings.TrimLeft(c, " ")
 				lead, c = c[:len(c)-len(bare)], bare
 			}

@@ -69,6 +69,13 @@ func TestNarrowTables(t *testing.T) {
 	if strings.Contains(got, "…") || strings.Contains(got, "\n") {
 		t.Error("what is no terminal gets everything on one line")
 	}
+	for _, most := range []int{0, 80} { // cells keep their row, and nothing of them is lost
+		const cell = "a\nb\nc\nd\ne"
+		got := strings.Join(lines(most, func(p Printer) { p.Table([][]string{{cell, cell}}) }), "\n")
+		if strings.Contains(got, "…") || strings.Count(got, `a\nb\nc\nd\ne`) != 2 {
+			t.Errorf("at %d columns cells of several lines are %q", most, got)
+		}
+	}
 	var b strings.Builder
 	coloured := Styled(Through(&b, Text), "\x1b[32m") + "green and long" + Styled(Through(&b, Text), "\x1b[0m")
 	if got := clipped(coloured, 6); visible(got) != 6 || !strings.HasSuffix(got, Styled(Through(&b, Text), "\x1b[0m")) {

@@ -64,9 +64,11 @@ func (r *Recovery) finishKeep(ctx context.Context, k state.Kept) error {
 		}
 		at = commit
 	}
-	beyond, err := r.Repo.IsAncestor(ctx, commit, at)
-	if err != nil {
-		return err
+	beyond := false // the branch may be gone
+	if !at.IsZero() {
+		if beyond, err = r.Repo.IsAncestor(ctx, commit, at); err != nil {
+			return err
+		}
 	}
 	if !beyond {
 		return r.diverged(ctx, k)

@@ -52,6 +52,25 @@ func TestImportDialects(t *testing.T) {
 			[]string{"T-001 pending p1 a | - |  | ", "T-002 pending p1 allow `x | y` | - |  | ",
 				"T-003 pending p1 b | - |  | ", "T-004 done p1 allow `x|y` | - |  | ", "T-005 pending p1 c | - |  | ",
 				"T-006 pending p1 d | - |  | "}, []string{"text outside the list"}},
+		{"code on one line hides no tasks", "- [ ] a\n  ```npm test```\n- [ ] b\n- [ ] c\n",
+			[]string{"T-001 pending p1 a | - |  | ", "T-002 pending p1 b | - |  | ", "T-003 pending p1 c | - |  | "}, nil},
+		{"neither does code that a task has left open", "- [ ] a\n  ```sh\n  make\n\n- [ ] b\n",
+			[]string{"T-001 pending p1 a | - |  | ", "T-002 pending p1 b | - |  | "}, nil},
+		{"code in code is an example", "- [ ] a\n\n````md\n```\n- [ ] b\n```\n````\n\n- [ ] c\n",
+			[]string{"T-001 pending p1 a | - |  | ", "T-002 pending p1 c | - |  | "}, nil},
+		{"so is what stands in a comment", "<!-- copy this:\n- [ ] b\n-->\n\n- [ ] a\n  <!--\n  - [ ] c\n  -->\n" +
+			"- [ ] allow\n<!-- without an end\n- [ ] d\n",
+			[]string{"T-001 pending p1 a | - |  | ", "T-002 pending p1 allow | - |  | ", "T-003 pending p1 d | - |  | "},
+			[]string{"boxes in comments"}},
+		{"and in an issue", `[{"number": 4, "title": "a", "body": "<!--\n- [ ] I have searched\n-->\n- [ ] it works", ` +
+			`"labels": []}]`, []string{"4 pending p1 a | - | it works | "}, []string{"boxes in comments (4)"}},
+		{"a state that is taken back", "| Task | Status |\n|---|---|\n| a | Done (except docs) |\n" +
+			"| b | done, but untested |\n| c | complete the form |\n| d | done when CI is green |\n" +
+			"| e | complete on 2026-01-31 |\n| f | Done in PR 12 |\n" +
+			"| g | Completed by Anna |\n| h | complete ✅ |\n| i | Complete (2026-01-31) |\n",
+			[]string{"T-001 pending p1 a | - |  | ", "T-002 pending p1 b | - |  | ", "T-003 pending p1 c | - |  | ",
+				"T-004 pending p1 d | - |  | ", "T-005 done p1 e | - |  | ", "T-006 done p1 f | - |  | ",
+				"T-007 done p1 g | - |  | ", "T-008 done p1 h | - |  | ", "T-009 done p1 i | - |  | "}, nil},
 		{"subtasks alone", `{"subtasks": [{"id": "a", "title": "one"}]}`, []string{"a pending p1 one | - |  | "}, nil},
 		{"subtasks of subtasks", `{"tasks": [{"id": 1, "title": "a", "subtasks": [{"id": 1, "title": "b", "subtasks": ` +
 			`[{"id": 1, "title": "c"}]}, {"id": 2, "title": "d", "dependencies": [1]}]}]}`,

@@ -165,15 +165,18 @@ func (t *table) row() (cells []string, ok bool) {
 // cell takes the next cell; more says that another one of the row follows.
 func (t *table) cell() (cell string, more bool) {
 	if rest, quoted := strings.CutPrefix(strings.TrimLeft(t.rest, " "), `"`); quoted {
+		var b strings.Builder
 		for {
 			part, after, closed := strings.Cut(rest, `"`)
-			cell += part
+			b.WriteString(part)
 			t.next += strings.Count(part, "\n")
 			if t.rest, rest = after, after; !closed || !strings.HasPrefix(after, `"`) {
 				break
 			}
-			cell, rest = cell+`"`, after[1:]
+			b.WriteByte('"')
+			rest = after[1:]
 		}
+		cell = b.String()
 	}
 	end := strings.IndexAny(t.rest, string(t.comma)+"\n")
 	if end < 0 {

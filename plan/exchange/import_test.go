@@ -319,6 +319,12 @@ func TestImportBounded(t *testing.T) {
 			"[[tasks]]\nid=\"a\"\ntitle=\"x\"\ndepends_on=[" + many(200_000,
 				func(i int) string { return fmt.Sprintf("\"x%d\",", i) }) + "]\n",
 			"plan.toml:4: a: depends_on has more than 1000 entries"},
+		{"orders with a million digits", "plan.json", `{"tasks":[` + many(20_000, func(i int) string {
+			return fmt.Sprintf(`{"title":"x","order":1e%d},`, 900_000+i)
+		}) + `{"title":"x"}]}`, "the plan has 20000 problems"},
+		{"quotation marks in a cell of a table", "plan.csv",
+			"Title,Status,Priority\n\"x" + strings.Repeat(`""`, 1_000_000) + "\",todo,x y\n,todo,1\n",
+			"plan.csv:3: T-002 has no title"},
 		{"keys that nobody knows", "plan.toml",
 			many(50_000, func(i int) string { return fmt.Sprintf("key_%d=1\n", i) }) + "[[tasks]]\n",
 			"plan.toml:1001: a table has more than 1000 keys"},

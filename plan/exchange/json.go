@@ -288,7 +288,7 @@ func (im *importer) created(n located.Node) {
 // order is the place a task asks for, nil when it names none.
 func (im *importer) order(o *located.Object) *big.Rat {
 	if n, ok := o.Get("order"); ok {
-		if num, ok := n.Value.(located.Number); ok && len(num) < 20 {
+		if num, ok := n.Value.(located.Number); ok && len(num) < 20 && smallExponent(string(num)) {
 			if r, ok := new(big.Rat).SetString(string(num)); ok {
 				return r
 			}
@@ -453,8 +453,7 @@ func (r *taskReader) whole(n located.Node, key string) (int64, bool) {
 		num, ok = located.Number(strings.TrimSpace(s)), true
 	}
 	if ok && len(num) <= 32 && !strings.ContainsAny(string(num), "/_xXpPbBoO") {
-		e := strings.IndexAny(string(num), "eE")
-		if e < 0 || len(num)-e <= 4 { // an exponent is expanded: 1e999999 is no number of tokens
+		if smallExponent(string(num)) {
 			if v, ok := new(big.Rat).SetString(string(num)); ok && v.IsInt() && v.Num().IsInt64() {
 				return v.Num().Int64(), true
 			}
@@ -462,6 +461,12 @@ func (r *taskReader) whole(n located.Node, key string) (int64, bool) {
 	}
 	r.wrong(n, r.name, key, "a whole number")
 	return 0, false
+}
+
+// smallExponent says that a number can be expanded: 1e999999 has a million digits.
+func smallExponent(num string) bool {
+	e := strings.IndexAny(num, "eE")
+	return e < 0 || len(num)-e <= 4
 }
 
 // count reads a number that fits the field of an int on every machine.

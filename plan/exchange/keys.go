@@ -267,6 +267,10 @@ func (r *taskReader) description(s string) {
 		r.t.Description = s
 		return
 	}
+	s, found := uncommented(s)
+	if found {
+		r.lost.add("boxes in comments", "", r.t.ID)
+	}
 	var prose []string
 	fence := ""
 	for line := range strings.SplitSeq(s, "\n") {

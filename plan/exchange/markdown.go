@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -71,21 +72,51 @@ func cutBullet(line string) (string, bool) {
 }
 
 // fenceAfter is the fence that is open after line, "" for none. Text between
-// fences is an example and not a list.
+// fences is an example and not a list. A fence ends with as many marks as it began
+// with, or more; "```make```" is code on one line.
 func fenceAfter(open, line string) string {
 	line = strings.TrimSpace(line)
-	for _, mark := range []string{"```", "~~~"} {
-		if !strings.HasPrefix(line, mark) {
-			continue
-		}
-		if open == "" {
-			return mark
-		}
-		if open == mark && strings.Trim(line, mark[:1]) == "" {
-			return ""
-		}
+	if line == "" || line[0] != '`' && line[0] != '~' {
+		return open
+	}
+	mark := line[:len(line)-len(strings.TrimLeft(line, line[:1]))]
+	rest := line[len(mark):]
+	switch {
+	case len(mark) < 3, open == "" && mark[0] == '`' && strings.Contains(rest, "`"):
+	case open == "":
+		return mark
+	case mark[0] == open[0] && len(mark) >= len(open) && rest == "":
+		return ""
 	}
 	return open
+}
+
+// uncommented takes the boxes out of comments, which are templates; found says whether
+// there were any.
+func uncommented(words string) (out string, found bool) {
+	if !strings.Contains(words, "<!--") {
+		return words, false
+	}
+	lines := strings.Split(words, "\n")
+	fence := ""
+	for i := 0; i < len(lines); i++ {
+		open := fence != ""
+		if fence = fenceAfter(fence, lines[i]); open || fence != "" ||
+			!strings.HasPrefix(strings.TrimSpace(lines[i]), "<!--") {
+			continue
+		}
+		end := slices.IndexFunc(lines[i:], func(line string) bool { return strings.Contains(line, "-->") })
+		if end < 0 {
+			break // no comment
+		}
+		for end += i; i <= end; i++ {
+			if isBox(strings.TrimSpace(lines[i])) {
+				lines[i], found = "", true
+			}
+		}
+		i--
+	}
+	return strings.Join(lines, "\n"), found
 }
 
 // indent is the width of the white space at the start, tabs to the next four.
@@ -112,7 +143,11 @@ func (im *importer) words(words string) {
 	case strings.EqualFold(path.Ext(im.Source), ".org") && im.org(words):
 	case im.frontMatter(text.Clean(words)):
 	default:
-		im.markdown(unquote(text.Clean(words)))
+		words, found := uncommented(text.Clean(words))
+		im.markdown(unquote(words))
+		if found {
+			im.lost.add("boxes in comments", "", "")
+		}
 	}
 }
 
@@ -138,7 +173,7 @@ func (im *importer) markdown(words string) {
 		return
 	}
 	var current *markdownTask
-	fence := ""
+	fence, inside := "", false // inside: of the present task
 	number := 0
 	finish := func() {
 		if current != nil {
@@ -149,9 +184,15 @@ func (im *importer) markdown(words string) {
 	for line := range strings.SplitSeq(text.Clean(words), "\n") {
 		number++
 		body := strings.TrimSpace(line)
+		if current != nil && inside && body != "" && indent(line) < current.indent+2 {
+			fence = "" // what the task's text has left open ends with it
+		}
 		open := fence != "" // since an earlier line
 		if open || current != nil || indent(line) < 4 {
 			fence = fenceAfter(fence, line)
+		}
+		if !open {
+			inside = fence != "" && current != nil && indent(line) >= current.indent+2
 		}
 		fenced := open || fence != ""
 		if current != nil && (body == "" || open || indent(line) >= current.indent+2) {

@@ -237,7 +237,10 @@ func (im *importer) sectionField(m *markdownTask, key, value string, line int) b
 			im.Warn(line, m.task.ID, "%s: the status %q is not known; the task is pending", r.name, text.Clip(value, 40))
 			return false
 		}
-		m.task.Status = s
+		if m.task.Status = s; s == plan.Pending && saysDone(value) {
+			im.Warn(line, m.task.ID, "%s: the status %q does not say that all is done; the task is pending", r.name,
+				text.Clip(value, 40))
+		}
 	case "dependson":
 		ids, ok := dependencyWords(value)
 		if !ok {

@@ -65,13 +65,39 @@ func statusWord(s string) (plan.Status, bool) {
 		switch state, ok := stateWords()[strings.Join(words[:n], "")]; {
 		case ok && state == "cancelled":
 			return plan.Skipped, true
-		case ok && (state == "review" || state == string(plan.InProgress)):
+		case ok && (state == "review" || state == string(plan.InProgress)), ok && inPart(state, words[:n], words[n:]):
 			return plan.Pending, true
 		case ok:
 			return plan.Status(state), true
 		}
 	}
 	return plan.Pending, known
+}
+
+// partWords are those behind "done" that say what is still missing, and plainWords those
+// behind "complete" that leave it a state: "complete the form" is none.
+var (
+	partWords = strings.Fields("except but partially partly mostly almost when if once until unless without needs need " +
+		"not no pending todo untested minus only half")
+	plainWords = strings.Fields("on in at since with via and see as")
+)
+
+// inPart reports whether the words behind a state take it back: "done, but untested".
+func inPart(state string, said, rest []string) bool {
+	if state != string(plan.Done) || len(rest) == 0 {
+		return false
+	}
+	if slices.ContainsFunc(rest, func(w string) bool { return slices.Contains(partWords, w) }) {
+		return true
+	}
+	return slices.Equal(said, []string{"complete"}) && !slices.Contains(plainWords, rest[0]) &&
+		strings.ToLower(rest[0]) != strings.ToUpper(rest[0])
+}
+
+// saysDone reports whether a text begins with a word for it.
+func saysDone(s string) bool {
+	word, _, _ := strings.Cut(strings.ToLower(strings.Trim(s, "*`_ ")), " ")
+	return stateWords()[strings.Trim(word, ",.;:(-")] == string(plan.Done)
 }
 
 // tracker reports whether the file is a tracker's export, whose states and

@@ -135,3 +135,32 @@ func FuzzLine(f *testing.F) {
 		}
 	})
 }
+
+// A text and refusals without an end cost no memory without an end.
+func TestFloodsAreBounded(t *testing.T) {
+	longest := 0
+	s := &conversation{calls: map[string]*call{}, Session: client.NewSession(session.Request{
+		Judge: func(session.ToolUse) session.Permission {
+			return session.Permission{Reason: strings.Repeat("no ", 300)}
+		}},
+		func(e session.AgentEvent) { longest = max(longest, len(e.Text)) }, nil, 0)}
+	s.Out = client.NewOutbox(pipe{&bytes.Buffer{}})
+	piece := []byte(`{"method":"session/update","params":{"update":{"sessionUpdate":"agent_message_chunk","content":{` +
+		`"type":"text","text":"` + strings.Repeat("ä", 2048) + `"}}}}`)
+	ask := []byte(`{"id":7,"method":"session/request_permission","params":{"toolCall":{"toolCallId":"c1",` +
+		`"kind":"execute","title":"x"}}}`)
+	for range 2*client.MaxLine/4096 + 1 {
+		s.Line(piece, false)
+	}
+	for range 2 * maxDenied {
+		s.Line(ask, false)
+	}
+	s.Out.Close()
+	<-s.Out.Done()
+	if longest > client.MaxLine || longest < client.MaxLine-4 {
+		t.Errorf("a text of %d bytes", longest)
+	}
+	if n := len(s.denied); n != maxDenied {
+		t.Errorf("%d reasons wait to be told", n)
+	}
+}

@@ -11,8 +11,12 @@ import (
 	"git-ralph/loop/session"
 )
 
-// maxTracked bounds the calls that are remembered.
-const maxTracked = 10_000
+// maxTracked bounds the calls that are remembered, maxDenied the reasons that the model is
+// told at a time.
+const (
+	maxTracked = 10_000
+	maxDenied  = 100
+)
 
 // conversation is one running client. Its lines are handled one after the other on the
 // goroutine that reads them.
@@ -23,8 +27,8 @@ type conversation struct {
 	// Only the reading goroutine uses these until reading is over.
 	name, version, model string
 	calls                map[string]*call
-	ended                int             // calls that have ended
-	text                 strings.Builder // the model's, until something else comes
+	ended                int         // calls that have ended
+	text                 client.Said // the model's, until something else comes
 	usage                session.Usage
 	cost                 float64  // of the session, in dollars
 	context, window      int64    // the present use of the window, and its size
@@ -87,7 +91,9 @@ func (s *conversation) asked(l line) {
 		if perm.Reason == "" {
 			perm.Reason = "denied by git ralph"
 		}
-		s.denied = append(s.denied, c.name()+": "+perm.Reason)
+		if len(s.denied) < maxDenied {
+			s.denied = append(s.denied, c.name()+": "+perm.Reason)
+		}
 		s.Event(session.AgentEvent{Kind: session.EventDenied, Tool: c.name(), Text: perm.Reason})
 	}
 	outcome := object{"outcome": "cancelled"} // where the client has no such option
@@ -184,7 +190,7 @@ func (s *conversation) put(tool string, input object) session.Permission {
 func (s *conversation) observe(p params, data []byte, cut bool) {
 	switch u := p.Update; u.Kind {
 	case "agent_message_chunk":
-		s.text.WriteString(u.text())
+		s.text.Add(u.text())
 	case "tool_call", "tool_call_update":
 		var of struct {
 			Params struct {
@@ -264,9 +270,8 @@ func (s *conversation) progress(c *call) {
 
 // said reports a text of the model as a whole.
 func (s *conversation) said() {
-	if s.text.Len() > 0 {
-		s.Event(session.AgentEvent{Kind: session.EventText, Text: s.text.String()})
-		s.text.Reset()
+	if text := s.text.Take(); text != "" {
+		s.Event(session.AgentEvent{Kind: session.EventText, Text: text})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"git-ralph/internal/proc"
 	"git-ralph/loop/session"
 )
 
@@ -80,6 +81,36 @@ func TestFailure(t *testing.T) {
 		}
 		if e.Kind != r.kind || until != r.until {
 			t.Errorf("%s: %s until %q, want %s until %q", r.why, e.Kind, until, r.kind, r.until)
+		}
+	}
+}
+
+// A client that ends before it has begun says on standard error alone why.
+func TestEndedEarly(t *testing.T) {
+	now := time.Date(2026, 11, 22, 14, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		why, stderr string
+		began       bool
+		code        int
+		kind        session.OutcomeKind
+		until       string
+	}{
+		{"a usage limit", "Error: usage limit reached, resets at 3pm (UTC)\n", false, 1, session.UsageLimit,
+			"2026-11-22T15:00:00Z"},
+		{"too many requests", "warning: x\nerror: 429 Too Many Requests\n", false, 1, session.RateLimited, ""},
+		{"a login", "Error: Invalid API key · Please run /login\n", false, 1, session.AuthFailed, ""},
+		{"a mistake of ours", "error: unknown option '--tools'\n", false, 1, session.ProtocolError, ""},
+		{"once it has begun, anybody may have written it", "Error: usage limit reached\n", true, 1, session.Crashed, ""},
+		{"a signal is no limit", "usage limit reached\n", false, 137, session.Crashed, ""},
+		{"status 0 is no result", "usage limit reached\n", false, 0, session.ProtocolError, ""},
+	} {
+		e := EndedEarly(proc.Exit{Code: tt.code}, tt.stderr, tt.began, now)
+		until := ""
+		if !e.Until.IsZero() {
+			until = e.Until.Format(time.RFC3339)
+		}
+		if e.Kind != tt.kind || until != tt.until {
+			t.Errorf("%s: %s until %q (%s)", tt.why, e.Kind, until, e.Detail)
 		}
 	}
 }

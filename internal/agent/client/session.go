@@ -311,22 +311,30 @@ func (s *Session) Finish(exit proc.Exit, stderr string, speaker Speaker) session
 			began = true
 		default:
 		}
-		e = EndedEarly(exit, stderr, began)
+		e = EndedEarly(exit, stderr, began, s.Clock.Now())
 	}
 	r := withEnding(speaker.Result(), e)
 	r.ExitCode = exit.Code
 	return r
 }
 
-// EndedEarly is the end of a client that exited without saying how its work ended.
-func EndedEarly(exit proc.Exit, stderr string, began bool) Ending {
+// EndedEarly is the end of a client that exited without saying how its work ended. Before
+// it has begun, what it says is its own word: a limit or a login that it names on standard
+// error spends no attempt.
+func EndedEarly(exit proc.Exit, stderr string, began bool, now time.Time) Ending {
 	kind, detail := Outcome(exit)
 	why := Complaint(stderr)
 	switch {
 	case kind == session.Completed:
 		return Ending{Kind: session.ProtocolError, Detail: "the client ended without a result"}
 	case !began && why != "" && !strings.HasPrefix(detail, "signal"):
-		return Ending{Kind: session.ProtocolError, Detail: "the client did not start: " + why}
+		e := Failure{Message: why}.Ending(now)
+		e.Detail = "the client did not start: " + why
+		switch e.Kind {
+		case session.UsageLimit, session.RateLimited, session.AuthFailed:
+			return e
+		}
+		return Ending{Kind: session.ProtocolError, Detail: e.Detail}
 	case why != "" && !strings.HasPrefix(detail, "signal"):
 		detail += ": " + why
 	}

@@ -79,6 +79,10 @@ func (s *conversation) decide(id, tool string, p session.Permission, reply func(
 		p.Reason = "denied by git ralph"
 	}
 	s.Event(session.AgentEvent{Kind: session.EventDenied, Tool: tool, Text: p.Reason})
+	if len(s.reasons) >= maxTracked { // a client that never answers is told no reasons
+		reply(object{"decision": "decline"})
+		return
+	}
 	s.mu.Lock()
 	thread, turn := s.thread, s.turn
 	s.mu.Unlock()

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -92,6 +93,28 @@ func asks(t *testing.T, phase, line string) (answer string, judged []string) {
 	<-s.Out.Done()
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	return lines[len(lines)-1], judged
+}
+
+// A client that never says that it told the model why is refused all the same, and what
+// waits for its answer has a limit.
+func TestReasonsAreBounded(t *testing.T) {
+	var out strings.Builder
+	s := newConversation(t.Context(), client.NewSession(session.Request{Phase: "building",
+		Judge: func(session.ToolUse) session.Permission { return session.Permission{Reason: "no"} }}, nil, nil, 0))
+	s.Out = client.NewOutbox(nopCloser{&out})
+	for i := range maxTracked + 1 {
+		l, _ := parse(fmt.Appendf(nil, `{"id":%d,"method":"item/commandExecution/requestApproval",`+
+			`"params":{"itemId":"c%[1]d","command":"x"}}`, i))
+		s.asked(l, false)
+	}
+	s.Out.Close()
+	<-s.Out.Done()
+	if n := len(s.reasons); n != maxTracked {
+		t.Errorf("%d refusals wait", n)
+	}
+	if n := strings.Count(out.String(), `"decline"`); n != 1 {
+		t.Errorf("%d calls were refused at once", n)
+	}
 }
 
 func line2(id string) line {

@@ -59,8 +59,8 @@ type stream struct {
 	req                     session.Request
 	session, model, version string
 	open                    map[string]call
-	allowed                 map[string]int  // calls by tool that the hook let through and that have not ended
-	text                    strings.Builder // the model's, until something else comes
+	allowed                 map[string]int // calls by tool that the hook let through and that have not ended
+	text                    client.Said    // the model's, until something else comes
 	usage                   session.Usage
 	result                  *line
 	failed                  string // an error that is not the result
@@ -95,7 +95,7 @@ func (t *stream) Line(s *client.Prompts, data []byte) {
 		s.Event(session.AgentEvent{Kind: session.EventSession, Text: t.session, Model: t.model, Version: t.version})
 	case "message":
 		if l.Role == "assistant" {
-			t.text.WriteString(l.Content)
+			t.text.Add(l.Content)
 		}
 	case "tool_use":
 		if len(t.open) < maxTracked {
@@ -143,9 +143,8 @@ func (t *stream) ended(s *client.Prompts, c call, ran bool) {
 
 // said reports a text of the model as a whole.
 func (t *stream) said(s *client.Prompts) {
-	if t.text.Len() > 0 {
-		s.Event(session.AgentEvent{Kind: session.EventText, Text: t.text.String()})
-		t.text.Reset()
+	if text := t.text.Take(); text != "" {
+		s.Event(session.AgentEvent{Kind: session.EventText, Text: text})
 	}
 }
 
@@ -175,7 +174,7 @@ func (t *stream) End(exit proc.Exit, stderr string, now time.Time) client.Ending
 		// We did not send this interrupt. It must cost an attempt.
 		return client.Ending{Kind: session.Crashed, Detail: "the client ended without a result"}
 	case r == nil:
-		return client.EndedEarly(exit, stderr, t.session != "")
+		return client.EndedEarly(exit, stderr, t.session != "", now)
 	case r.Status == "success" && (!client.ToolsReached(t.req) ||
 		len(t.req.ToolSpecs) > 0 && strings.Contains(stderr, "MCP issues detected")):
 		return client.Ending{Kind: session.ProtocolError, Detail: client.ToolsMissing}

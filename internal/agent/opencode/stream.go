@@ -216,7 +216,7 @@ func (t *stream) End(exit proc.Exit, stderr string, now time.Time) client.Ending
 		return client.Ending{Kind: session.PermissionDenied, Detail: "the client ended at a question for permission that " +
 			"nobody answers"}
 	case t.stop == "" || t.stop == "tool-calls":
-		return client.EndedEarly(exit, stderr, t.session != "")
+		return client.EndedEarly(exit, stderr, t.session != "", now)
 	case t.stop == "content-filter" || t.stop == "error":
 		return client.Ending{Kind: session.ProtocolError, Detail: "the model's answer ended with " + t.stop}
 	case kind != session.Completed:
