@@ -249,7 +249,7 @@ func deadWriter(t *testing.T, r *Repo) string {
 func TestHungGit(t *testing.T) {
 	t.Parallel()
 	r, tip := openRepo(t)
-	r.Git.Patience = 300 * time.Millisecond
+	r.Git.Patience, r.Git.Grace = 300*time.Millisecond, 100*time.Millisecond
 	tx, err := r.PrepareRefs("", RefUpdate{Name: "refs/ralph/heads/main", New: tip})
 	if err != nil {
 		t.Fatal(err)

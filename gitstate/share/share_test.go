@@ -173,9 +173,11 @@ func TestOneWinnerATask(t *testing.T) {
 // repository and git's environment for it.
 func overEach(t *testing.T, f func(t *testing.T, url string, env ...string)) {
 	t.Run("file", func(t *testing.T) {
+		t.Parallel()
 		f(t, "file://"+bare(t))
 	})
 	t.Run("smart HTTP", func(t *testing.T) {
+		t.Parallel()
 		dir := bare(t)
 		exe, err := exec.LookPath("git")
 		if err != nil {
@@ -187,9 +189,11 @@ func overEach(t *testing.T, f func(t *testing.T, url string, env ...string)) {
 		f(t, s.URL+"/remote.git")
 	})
 	t.Run("git daemon", func(t *testing.T) {
+		t.Parallel()
 		f(t, daemon(t, bare(t)))
 	})
 	t.Run("ssh", func(t *testing.T) {
+		t.Parallel()
 		address, env := sshd(t)
 		f(t, address+bare(t), env)
 	})

@@ -44,6 +44,8 @@ const (
 	backlog = 1024
 	// patience is how long a listener may take to read a line.
 	patience = 5 * time.Second
+	// parting is how long all listeners may take to read what is left when the loop ends.
+	parting = time.Second
 	// most is how many may listen at a time.
 	most = 32
 	// again is how often a listener looks for a socket that is not there.
@@ -200,17 +202,20 @@ func (s *Speaker) Say(l Line) {
 		default:
 			delete(s.listening, conn)
 			close(ch)
+			conn.Close()
 		}
 	}
 }
 
-// Close ends the socket; what was said is delivered first.
+// Close ends the socket; what was said is delivered first, to those who read it
+// within a second.
 func (s *Speaker) Close() {
 	s.mu.Lock()
 	s.closed = true
 	for conn, ch := range s.listening {
 		delete(s.listening, conn)
 		close(ch)
+		time.AfterFunc(parting, func() { conn.Close() })
 	}
 	s.mu.Unlock()
 	s.listener.Close()

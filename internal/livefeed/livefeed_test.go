@@ -101,7 +101,17 @@ func TestNobodyHoldsTheLoopUp(t *testing.T) {
 	if n != 0 || kept > 2*recent {
 		t.Errorf("%d listen, %d lines are kept", n, kept)
 	}
+	// One that reads nothing and is not yet too far behind: the loop ends all the same.
+	idle := dial(context.Background(), dir, "repository", "main")
+	if idle == nil {
+		t.Fatal("nobody answers a second time")
+	}
+	defer idle.Close()
+	began := time.Now()
 	s.Close()
+	if took := time.Since(began); took >= patience {
+		t.Errorf("the end waited %v for those who do not read", took)
+	}
 }
 
 // TestForeignFoldersAreNotUsed: the loop repairs a folder that others may use.

@@ -34,6 +34,8 @@ type Git struct {
 	Known *KnownConfig
 	// Patience bounds how long a git may say nothing; 0 = as fits its command.
 	Patience time.Duration
+	// Grace is what a git is given to end by itself; 0 = two seconds.
+	Grace time.Duration
 }
 
 // GitError is a git command that ended with another code than zero.
@@ -195,7 +197,7 @@ func (g *Git) cmd(ctx context.Context, extra []string, args []string) *exec.Cmd 
 	default:
 		c.Dir = g.GitDir
 	}
-	endGently(c)
+	g.endGently(c)
 	c.Env = append(append([]string{}, g.Env...), extra...)
 	if g.Index != "" {
 		c.Env = append(c.Env, "GIT_INDEX_FILE="+g.Index)

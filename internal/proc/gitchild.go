@@ -22,11 +22,13 @@ type Child struct {
 	err headBuffer
 	end sync.Once
 	res error
+
+	grace time.Duration // see Git.Grace
 }
 
 // Child starts such a process. It does not outlive its standard input.
 func (g *Git) Child(args ...string) (*Child, error) {
-	c := &Child{cmd: g.cmd(context.Background(), nil, args)}
+	c := &Child{cmd: g.cmd(context.Background(), nil, args), grace: g.grace()}
 	var err error
 	if c.In, err = c.cmd.StdinPipe(); err != nil {
 		return nil, fmt.Errorf("git %s: %w", args[0], err)
@@ -74,8 +76,8 @@ func (c *Child) Close() error {
 	c.end.Do(func() {
 		c.In.Close()
 		// A git that does not notice the end of its input is ended.
-		hung := time.AfterFunc(endWithin, func() { interrupt(c.cmd.Process) })
-		killed := time.AfterFunc(2*endWithin, func() { c.cmd.Process.Kill() })
+		hung := time.AfterFunc(c.grace, func() { interrupt(c.cmd.Process) })
+		killed := time.AfterFunc(2*c.grace, func() { c.cmd.Process.Kill() })
 		defer hung.Stop()
 		defer killed.Stop()
 		if p, ok := c.Out.(*patient); ok {

@@ -23,9 +23,7 @@ func TestLinesWaitForTheirReader(t *testing.T) {
 		t.Skip(err)
 	}
 	dir := t.TempDir()
-	g := &Git{Path: path, Dir: dir, Env: os.Environ()}
-	defer func(d time.Duration) { endWithin = d }(endWithin)
-	endWithin = time.Millisecond
+	g := &Git{Path: path, Dir: dir, Env: os.Environ(), Grace: time.Millisecond}
 	done := filepath.Join(dir, "done")
 	n := 0
 	read := func(line string) (bool, error) {
@@ -48,7 +46,7 @@ func TestLinesWaitForTheirReader(t *testing.T) {
 		t.Errorf("%d lines of 4000: %v", n, err)
 	}
 
-	endWithin = 10 * time.Second
+	g.Grace = 10 * time.Second
 	own := errors.New("of the reader")
 	err = g.Lines(t.Context(), func(string) (bool, error) { return true, own }, "-c", "alias.many=!seq 400000", "many")
 	if err != own {

@@ -23,13 +23,17 @@ func (e *HungError) Error() string {
 	return fmt.Sprintf("git %s had said nothing for %s and was ended", subcommand(e.Args), e.After)
 }
 
-// endWithin is what a git is given to end by itself; a test shortens it.
-var endWithin = 2 * time.Second
-
 // endGently lets git give its locks back when its time is over.
-func endGently(c *exec.Cmd) {
+func (g *Git) endGently(c *exec.Cmd) {
 	c.Cancel = func() error { return interrupt(c.Process) }
-	c.WaitDelay = endWithin
+	c.WaitDelay = g.grace()
+}
+
+func (g *Git) grace() time.Duration {
+	if g.Grace > 0 {
+		return g.Grace
+	}
+	return 2 * time.Second
 }
 
 // subcommand is the word that says what git does.
