@@ -5,11 +5,15 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/loop/recovery"
 	"git-ralph/loop/refusal"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -18,17 +22,23 @@ import (
 func (l *Loop) begin() error {
 	l.Journal.OnlyForward()
 	host, _ := os.Hostname()
+	earlier, err := l.earlier()
+	if err != nil {
+		return err
+	}
 	snap, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
 		// The budgets of a session go on over a crash or an interruption.
-		goesOn := s.Run.Session > 0 && (s.Run.Status == state.Running || s.Run.Status == state.Waiting ||
-			s.Run.Status == state.Interrupted)
+		goesOn := s.Run.BudgetsGoOn()
+		if !goesOn {
+			earlier = 0
+		}
 		n := s.Run.Session + 1
 		workers := 0
 		if l.Team != nil {
 			workers = l.Team.Size
 		}
 		return state.Event{Type: state.EvSession, Session: n, Sess: &state.SessionChange{Action: "begin", Number: n,
-			Budgets: goesOn, Workers: workers,
+			Budgets: goesOn, Earlier: earlier.Milliseconds(), Workers: workers,
 			Mode: l.Settings.Mode, Driver: l.Settings.Driver, Model: l.Settings.Model, Sandbox: l.Sandbox.Mechanism(),
 			Versions: l.Settings.Versions, Settings: l.Settings.Hash, PID: os.Getpid(), Host: host}}, nil
 	})
@@ -61,6 +71,38 @@ func (l *Loop) begin() error {
 	return nil
 }
 
+// earlier is how long the starts were at work whose budgets the next one goes on with: until
+// the last sign of life of the newest one, not until it was noticed that it had died.
+func (l *Loop) earlier() (time.Duration, error) {
+	s, err := l.load()
+	if err != nil || !s.Run.BudgetsGoOn() {
+		return 0, err
+	}
+	var until time.Time
+	var died time.Duration // into the iteration whose start comes next
+	err = l.Journal.WalkBrief(l.background(), func(e journal.Entry) (bool, error) {
+		ev := e.Event
+		switch {
+		case ev.Actor != l.Journal.Actor:
+			return true, nil
+		case ev.Type == state.EvIteration && ev.Result != nil && ev.Result.Outcome == string(session.Interrupted):
+			died = time.Duration(ev.Result.DurationMs) * time.Millisecond
+			return true, nil
+		case ev.Type == state.EvStart:
+			until = ev.Time.Add(died)
+			return false, nil
+		case ev.Type == state.EvIteration, ev.Type == state.EvSession:
+			until = ev.Time
+			return false, nil
+		}
+		return true, nil
+	})
+	if errors.Is(err, journal.ErrNone) {
+		return 0, nil
+	}
+	return max(s.Run.SessionTime(until), 0), err
+}
+
 // end records how the session ended.
 func (l *Loop) end(status state.Status, reason string) (End, error) {
 	// An interruption can fall between any two steps: an iteration that has no
@@ -90,6 +132,9 @@ func (l *Loop) end(status state.Status, reason string) (End, error) {
 				c.Iteration)
 		}
 		n, proof = s.Run.Session, provedBy(s, l.proof)
+		if l.proof != nil {
+			proof.Commit = object.Hex(l.proofOf)
+		}
 		return state.Event{Type: state.EvSession, Session: n, Sess: &state.SessionChange{Action: "end", Number: n,
 			Status: status, Reason: reason,
 			Proved: l.proved, Proof: &proof}}, nil

@@ -53,7 +53,7 @@ func (l *Loop) stillComplete(ctx context.Context, c RunOptions, done Action) (*A
 	switch {
 	case c.Build && (!s.Plan.Complete() || tip != l.proofOf):
 		return nil, nil
-	case !c.Build && rep != nil && rep.Approved == nil && rep.Commit != object.Hex(tip):
+	case !c.Build && rep != nil && rep.Commit != object.Hex(tip):
 		return nil, l.enter(state.Validation, "the branch has moved since it was validated")
 	}
 	return &done, nil

@@ -308,8 +308,8 @@ func overBudget(r state.Run, l Limits, now time.Time) string {
 		return fmt.Sprintf("token_limit:%d", r.Tokens.Total())
 	case l.SessionTokens > 0 && r.Used.Tokens >= l.SessionTokens:
 		return fmt.Sprintf("token_limit:%d", r.Used.Tokens)
-	case l.SessionTime > 0 && now.Sub(r.StartedAt) >= l.SessionTime:
-		return "time_limit:" + now.Sub(r.StartedAt).Round(time.Second).String()
+	case l.SessionTime > 0 && r.SessionTime(now) >= l.SessionTime:
+		return "time_limit:" + r.SessionTime(now).Round(time.Second).String()
 	}
 	return ""
 }

@@ -161,6 +161,9 @@ func TestDecide(t *testing.T) {
 			Action{Kind: OpenBreaker, Reason: "token_limit:10"}},
 		{"the session's time", two, state.Run{StartedAt: now.Add(-time.Hour)}, Limits{SessionTime: time.Hour},
 			Action{Kind: OpenBreaker, Reason: "time_limit:1h0m0s"}},
+		{"the session's time, most of it before a crash", two,
+			state.Run{StartedAt: now.Add(-time.Minute), Used: state.Used{EarlierMs: 59 * 60e3}}, Limits{SessionTime: time.Hour},
+			Action{Kind: OpenBreaker, Reason: "time_limit:1h0m0s"}},
 		{"iterations used up", two, state.Run{SessionIterations: 4}, Limits{MaxIterations: 4},
 			Action{Kind: Halt, Status: state.MaxIterations, Reason: "4 iterations"}},
 	}

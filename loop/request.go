@@ -27,7 +27,7 @@ func (l *Loop) newSession(it *Ready, role session.Role, prompt agentctx.Prompt, 
 		Policy: l.policyFor(it, role, req.Tools), Use: use, Before: it.runs, Bounds: l.bounds(it),
 		Pricing: l.Settings.Pricing, Capacity: l.Settings.Window, MemoryKills: it.kills}
 	if d := l.Settings.Limits.SessionTime; d > 0 {
-		ss.Deadline = it.state.Run.StartedAt.Add(d)
+		ss.Deadline = it.state.Run.StartedAt.Add(d - it.state.Run.SessionTime(it.state.Run.StartedAt))
 	}
 	return ss, nil
 }

@@ -2,6 +2,9 @@ package loop
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,6 +94,81 @@ func TestClockJumps(t *testing.T) {
 	if len(ids) < 2*len(tasks) {
 		t.Errorf("only %d events", len(ids))
 	}
+}
+
+// TestSessionTimeGoesOn: the time of a session is counted over a crash and over an interrupt,
+// without what lies between.
+func TestSessionTimeGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		why  string
+		died bool
+	}{{"a crash in the middle of an iteration", true}, {"an interrupt", false}} {
+		t.Run(c.why, func(t *testing.T) {
+			t.Parallel()
+			ctx, interrupt := context.WithCancel(context.Background())
+			defer interrupt()
+			first := true
+			r := newRig(t, func(r *rig, req session.Request, b *box, tell func(session.AgentEvent)) session.Result {
+				if first {
+					first = false
+					r.goOn(50 * time.Minute)
+					tell(session.AgentEvent{Kind: session.EventUsage, Usage: session.Usage{Output: 1}})
+					if !c.died {
+						interrupt()
+					}
+				} else {
+					r.goOn(20 * time.Minute)
+				}
+				return doesIt(r, req, b, tell)
+			}, plan.Task{ID: "A"}, plan.Task{ID: "B"})
+			r.Settings.Limits.SessionTime = time.Hour
+			run := func() error { _, err := r.Run(ctx, RunOptions{Build: true}); return err }
+			if c.died {
+				if !r.dies("iteration:agent-ended", run) {
+					t.Fatal("the step was not reached")
+				}
+				if n := r.lastSign(50 * time.Minute); n != 1 {
+					t.Fatalf("%d files tell what was used", n)
+				}
+			} else if err := run(); err != nil {
+				t.Fatal(err)
+			}
+			r.goOn(24 * time.Hour)
+			r.recover()
+			end := r.run(RunOptions{Build: true})
+			if !strings.HasPrefix(end.Reason, "time_limit:1h10m") {
+				t.Errorf("ended %s: %s\n%s", end.Status, end.Reason, strings.Join(r.said, "\n"))
+			}
+			r.goOn(24 * time.Hour)
+			if end := r.run(RunOptions{Build: true}); end.Status != state.Complete {
+				t.Errorf("after an end the time begins anew: %s: %s", end.Status, end.Reason)
+			}
+		})
+	}
+}
+
+// goOn lets time pass.
+func (r *rig) goOn(d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.late += d
+}
+
+// lastSign makes the files that tell what an iteration has used as late as the clock of the test.
+func (r *rig) lastSign(late time.Duration) int {
+	r.t.Helper()
+	list, err := filepath.Glob(filepath.Join(r.Repo.Dir(), "spend-*"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, path := range list {
+		at := time.Now().Add(late)
+		if err := os.Chtimes(path, at, at); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	return len(list)
 }
 
 // events are the ids of all entries.

@@ -237,7 +237,10 @@ func (a *applier) session() {
 		if a.again != nil && c.Status == Complete && !a.finished() {
 			r.Status, r.Reason = Ready, "" // the other line has more to do
 		}
-		r.Proved = c.Proved
+		r.Proved, r.ProvedCommit = c.Proved, ""
+		if c.Proved && c.Proof != nil {
+			r.ProvedCommit = c.Proof.Commit
+		}
 		r.StopAsked, r.StopNow, r.AskHandoff = 0, false, 0
 		if c.Reason != RefsMoved {
 			r.Untouched = "" // else a person still has to say which way to go
@@ -245,9 +248,9 @@ func (a *applier) session() {
 		return
 	}
 	a.settle()
-	r.Session, r.Proved = max(r.Session+1, c.Number), false
+	r.Session, r.Proved, r.ProvedCommit = max(r.Session+1, c.Number), false, ""
 	r.Status, r.Reason, r.WaitUntil = Running, "", nil
-	r.StartedAt = a.e.Time
+	r.StartedAt, r.Used.EarlierMs = a.e.Time, max(c.Earlier, 0)
 	r.Mode, r.Driver, r.Sandbox, r.Workers = c.Mode, c.Driver, c.Sandbox, c.Workers
 	a.settleGuidance()
 	if c.Model != "" {
@@ -259,7 +262,7 @@ func (a *applier) session() {
 	r.StopAsked, r.StopNow, r.AskHandoff = 0, false, 0
 	r.SessionDone, r.SessionIterations, r.SessionReplans = 0, 0, 0
 	if !c.Budgets {
-		r.Cost.Session, r.Used = 0, Used{}
+		r.Cost.Session, r.Used = 0, Used{EarlierMs: r.Used.EarlierMs}
 	}
 	r.Cost.Iteration = 0
 }

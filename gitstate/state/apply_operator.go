@@ -156,7 +156,7 @@ func (a *applier) answer(o *Operator) {
 func (a *applier) afterReview() Status {
 	r, rep := a.s.Run, a.s.Report
 	validated := r.Phase == Validation && rep != nil && rep.Approved != nil && rep.Approved.Approved
-	if a.s.Plan.Complete() && (r.Phase == Building && r.Proved || validated) {
+	if !a.e.Moved && a.s.Plan.Complete() && (r.Phase == Building && r.Proved || validated) {
 		return Complete
 	}
 	return Ready
@@ -187,7 +187,7 @@ func (a *applier) approve(o *Operator) {
 		return // nothing else waits for a word
 	}
 	if strings.HasPrefix(r.Reason, SetAside) {
-		if rep := a.s.Report; r.Phase == Validation && rep != nil && rep.Passed && o.Command == "approve" {
+		if rep := a.s.Report; r.Phase == Validation && rep != nil && rep.Passed && o.Command == "approve" && !a.e.Moved {
 			agreed := *rep
 			agreed.Approved = &ReportVerdict{Approved: true, Reason: o.Text, Time: a.e.Time}
 			a.s.Report = &agreed
@@ -201,7 +201,7 @@ func (a *applier) approve(o *Operator) {
 		rep := *a.s.Report
 		rep.Approved = &v
 		a.s.Report = &rep
-		if v.Approved && r.Status == NeedsReview {
+		if v.Approved && r.Status == NeedsReview && !a.e.Moved {
 			r.Status, r.Reason = Complete, ""
 		}
 	} else if v.Approved && !slices.Contains(r.Confirmed, string(r.Phase)) {

@@ -47,6 +47,9 @@ type Event struct {
 	// Via is where a user gave this command: "page", "live view". "" = the
 	// command line, or no user's command.
 	Via string `json:"via,omitempty"`
+	// Moved reports, where a user decided about tasks or agreed, that the branch was no longer
+	// where it was proved or validated: the next run looks at it again before it is complete.
+	Moved bool `json:"moved,omitempty"`
 
 	Phase     Phase       `json:"phase,omitempty"`
 	Session   int         `json:"session,omitempty"`
@@ -412,6 +415,7 @@ type SessionChange struct {
 	Status   Status            `json:"status,omitempty"`
 	Reason   string            `json:"reason,omitempty"`
 	Budgets  bool              `json:"continue_budgets,omitempty"`
+	Earlier  int64             `json:"earlier_ms,omitempty"` // wall clock of the starts whose budgets go on
 	Mode     string            `json:"mode,omitempty"`
 	Driver   string            `json:"driver,omitempty"`
 	Model    string            `json:"model,omitempty"`

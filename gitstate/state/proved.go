@@ -18,6 +18,7 @@ type Proved struct {
 	Tolerated []string      `json:"allowed_to_fail"` // red, and allowed to be
 	Criteria  CriteriaCount `json:"criteria"`        // of the tasks that are done
 	LeftOut   []LeftOut     `json:"left_out"`
+	Commit    string        `json:"commit,omitempty"` // that the checks ran on, "" = they did not
 }
 
 // LeftOut is a task that was not done and is not to be done.

@@ -144,6 +144,8 @@ type Run struct {
 	Untouched string `toml:"untouched,omitempty"`
 	// Proved reports whether the checks passed in a fresh checkout at the end of the session.
 	Proved bool `toml:"proved,omitempty"`
+	// ProvedCommit is the commit that they passed on.
+	ProvedCommit string `toml:"proved_commit,omitempty"`
 	// LastKeep is the newest kept commit.
 	LastKeep *Kept `toml:"last_keep,omitempty"`
 	// Pending are amendments of the last kept handoff not judged yet.
@@ -193,6 +195,31 @@ type Costs struct {
 type Used struct {
 	Tokens int64 `toml:"tokens"`
 	Ms     int64 `toml:"ms"`
+	// EarlierMs is the wall clock of the starts before this one that a crash or an interrupt cut short.
+	EarlierMs int64 `toml:"earlier_ms,omitempty"`
+}
+
+// Moved reports whether the branch, whose commit is tip, is no longer where its work was validated
+// or proved as a whole. Before that there is nothing that it could have moved from.
+func (s State) Moved(tip string) bool {
+	switch {
+	case s.Run.Phase == Validation && s.Report != nil:
+		return s.Report.Commit != tip
+	case s.Run.Phase == Building && s.Run.Proved:
+		return s.Run.ProvedCommit != tip
+	}
+	return false
+}
+
+// BudgetsGoOn reports whether the next start goes on with the budgets of the session: a crash or
+// an interrupt has ended it.
+func (r Run) BudgetsGoOn() bool {
+	return r.Session > 0 && (r.Status == Running || r.Status == Waiting || r.Status == Interrupted)
+}
+
+// SessionTime is the wall clock that the session's budget counts.
+func (r Run) SessionTime(now time.Time) time.Duration {
+	return now.Sub(r.StartedAt) + time.Duration(r.Used.EarlierMs)*time.Millisecond
 }
 
 // Breaker is the circuit breaker.

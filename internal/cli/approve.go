@@ -7,6 +7,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/text"
 	"git-ralph/internal/view"
 	"git-ralph/loop"
 	"git-ralph/plan"
@@ -32,6 +33,12 @@ func (c *ApproveCmd) Run(a *App) error {
 				return state.Event{}, journal.ErrNothing
 			}
 			return state.Event{}, gitstate.Hint(1, "git ralph status shows where the run stands", "nothing waits to be approved")
+		}
+		if moved, err := a.moved(s); err != nil {
+			return state.Event{}, err
+		} else if moved && len(aside) == 0 && s.Run.Phase == state.Validation {
+			return state.Event{}, gitstate.Hint(1, "git ralph validate looks at what is there now",
+				"the branch has moved since it was validated at %s", text.CutBytes(s.Report.Commit, 12))
 		}
 		return operator(state.Operator{Command: "approve", Text: strings.TrimSpace(strings.Join(c.Comment, " ")),
 			Tasks: aside}), nil

@@ -7,6 +7,7 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/stable"
 	"git-ralph/internal/text"
@@ -24,12 +25,21 @@ func (a *App) change(build journal.Build) (*journal.Snapshot, bool, error) {
 	snap, err := j.Append(a.Ctx, func(s state.State) (state.Event, error) {
 		e, err := build(s)
 		e.Via = a.via
+		if err == nil && (e.Type == state.EvTask || e.Operator != nil && e.Operator.Command == "approve") {
+			e.Moved, err = a.moved(s)
+		}
 		return e, err
 	})
 	if errors.Is(err, journal.ErrNothing) {
 		return snap, false, nil
 	}
 	return snap, err == nil, err
+}
+
+// moved reports whether the branch is no longer where its work was proved or validated.
+func (a *App) moved(s state.State) (bool, error) {
+	tip, err := a.repo.ReadRef(a.Ctx, gitstate.BranchRef(a.journal.Branch))
+	return err == nil && s.Moved(object.Hex(tip)), err
 }
 
 // changeTasks is change for commands that mean tasks which must exist: with no

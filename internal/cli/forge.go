@@ -55,6 +55,16 @@ func hostOf(remote string) string {
 	return u.Hostname()
 }
 
+// ownerOf is the account that the address of a remote names: the folder of the repository.
+func ownerOf(remote string) string {
+	remote = strings.TrimSuffix(strings.TrimRight(strings.TrimSpace(remote), "/"), ".git")
+	parts := strings.FieldsFunc(remote, func(r rune) bool { return r == '/' || r == ':' })
+	if len(parts) < 2 {
+		return ""
+	}
+	return parts[len(parts)-2]
+}
+
 // forgeTime is how long a client may take: it asks a server.
 const forgeTime = 2 * time.Minute
 
@@ -133,8 +143,9 @@ func (f forge) issues(a *App, label string) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// open finds the request that is open for a branch; nil when there is none.
-func (f forge) open(ctx context.Context, a *App, head string) (*request, error) {
+// open finds the request that is open for a branch of owner's repository; nil when there is none.
+// Anybody may open one from a branch of the same name in a repository of their own.
+func (f forge) open(ctx context.Context, a *App, head, owner string) (*request, error) {
 	ctx, cancel := context.WithTimeout(ctx, forgeTime)
 	defer cancel()
 	var data []byte
@@ -148,10 +159,17 @@ func (f forge) open(ctx context.Context, a *App, head string) (*request, error) 
 		Draft       bool   `json:"draft"`
 		Body        string `json:"body"`
 		Description string `json:"description"`
+
+		Fork      bool `json:"isCrossRepository"`
+		HeadOwner struct {
+			Login string `json:"login"`
+		} `json:"headRepositoryOwner"`
+		From int `json:"source_project_id"`
+		To   int `json:"target_project_id"`
 	}
 	if f == github {
 		data, err = f.callWithin(ctx, a, "", "pr", "list", "--head", head, "--state", "open", "--json",
-			"number,url,isDraft,body")
+			"number,url,isDraft,body,isCrossRepository,headRepositoryOwner")
 	} else {
 		data, err = f.callWithin(ctx, a, "", "mr", "list", "--source-branch", head, "--output", "json")
 	}
@@ -165,12 +183,14 @@ func (f forge) open(ctx context.Context, a *App, head string) (*request, error) 
 		return nil, gitstate.Hint(1, "a newer version of "+string(f)+" may help", "%s printed something unexpected: %w", f,
 			err)
 	}
-	if len(found) == 0 {
-		return nil, nil
+	for _, x := range found {
+		if (x.Fork || x.From != x.To) && (x.HeadOwner.Login == "" || !strings.EqualFold(x.HeadOwner.Login, owner)) {
+			continue
+		}
+		return &request{Number: x.Number + x.IID, URL: x.URL + x.WebURL, Draft: x.IsDraft || x.Draft,
+			Body: x.Body + x.Description}, nil
 	}
-	x := found[0]
-	return &request{Number: x.Number + x.IID, URL: x.URL + x.WebURL, Draft: x.IsDraft || x.Draft,
-		Body: x.Body + x.Description}, nil
+	return nil, nil
 }
 
 // create opens a request and returns its address.

@@ -59,7 +59,7 @@ const gateTime = 30 * time.Second
 func (g *gate) Look(ctx context.Context) (*loop.PullRequest, error) {
 	ctx, cancel := context.WithTimeout(ctx, gateTime)
 	defer cancel()
-	there, err := g.to.forge.open(ctx, g.a, g.to.head)
+	there, err := g.to.forge.open(ctx, g.a, g.to.head, g.to.owner)
 	if err != nil || there == nil {
 		return nil, err
 	}

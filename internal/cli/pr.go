@@ -12,6 +12,7 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
 	"git-ralph/internal/text"
+	"git-ralph/internal/text/lazyregexp"
 	"git-ralph/internal/view"
 	"git-ralph/loop"
 	"git-ralph/plan"
@@ -101,11 +102,12 @@ func (c *PRCmd) Run(a *App) error {
 		return err
 	}
 	d.Body = prBody(s, v, issues)
-	return c.submit(a, to.forge, d)
+	return c.submit(a, to, d)
 }
 
 // submit pushes and opens or updates, or prints what would be.
-func (c *PRCmd) submit(a *App, f forge, d prDoc) error {
+func (c *PRCmd) submit(a *App, to prPlace, d prDoc) error {
+	f := to.forge
 	if c.DryRun {
 		if c.JSON {
 			return a.printJSON(d)
@@ -123,7 +125,7 @@ func (c *PRCmd) submit(a *App, f forge, d prDoc) error {
 			return &ExitError{Code: 1, Err: errors.New("nothing was pushed")}
 		}
 	}
-	there, err := f.open(a.Ctx, a, d.Head)
+	there, err := f.open(a.Ctx, a, d.Head, to.owner)
 	if err != nil {
 		return err
 	}
@@ -168,6 +170,7 @@ type prPlace struct {
 	remote, base, head string
 	forge              forge
 	host               string // of the service, "" = not known
+	owner              string // of the repository there
 }
 
 // prPlace finds out what the settings leave open.
@@ -181,6 +184,7 @@ func (a *App) prPlace(set config.PR) (prPlace, error) {
 	// The address as it is written and as insteadOf has it: either may name the service.
 	written, _ := a.repo.Git.Run(a.Ctx, "config", "--get", "remote."+to.remote+".url")
 	to.forge, to.host = forgeOf(string(url)+string(written)), hostOf(string(written))
+	to.owner = ownerOf(string(written))
 	if to.base == "" {
 		if to.base, err = a.baseBranch(to.remote); err != nil {
 			return to, err
@@ -258,7 +262,7 @@ func prBody(s state.State, v loop.Verification, issues map[plan.TaskID]string) s
 		if t.Status == plan.Done {
 			box, verb = "[x]", "Closes"
 		}
-		line := fmt.Sprintf("- %s %s %s", box, t.ID, cell(t.Title))
+		line := fmt.Sprintf("- %s %s %s", box, t.ID, inert(cell(t.Title)))
 		if list := commits[t.ID]; len(list) > 0 {
 			line += " (" + strings.Join(list, ", ") + ")"
 		}
@@ -267,8 +271,18 @@ func prBody(s state.State, v loop.Verification, issues map[plan.TaskID]string) s
 		}
 		b.WriteString(line + "\n")
 	}
-	b.WriteString("\n" + strings.ReplaceAll("\n"+verifyMarkdown(v), "\n#", "\n##")[1:] + partEnd + "\n")
+	b.WriteString("\n" + strings.ReplaceAll("\n"+inert(verifyMarkdown(v)), "\n#", "\n##")[1:] + partEnd + "\n")
 	return b.String()
+}
+
+// acts are the words by which a text does something where it is shown: it refers to an issue, a
+// request or a person, or is a command of GitLab.
+var acts = lazyregexp.New(`(?im)([#!&])(\d)|(@)(\w)|(\bGH-)(\d)|(/(?:issues|pull|merge_requests)/)(\d)|^(\s*)(/[a-z])`)
+
+// inert is a text of agents that closes nothing and calls nobody: such words get a character
+// within that nobody sees.
+func inert(s string) string {
+	return acts().ReplaceAllString(s, "$1$3$5$7$9\u2060$2$4$6$8$10")
 }
 
 // withPart puts the part into a text that a person may have changed around it.

@@ -182,10 +182,8 @@ func (c *PromptCmd) task(s state.State) (plan.TaskID, error) {
 // prompt, which names the session.
 func inNextSession(s state.State) state.State {
 	n := s.Run.Session + 1
-	goesOn := s.Run.Session > 0 &&
-		(s.Run.Status == state.Running || s.Run.Status == state.Waiting || s.Run.Status == state.Interrupted)
 	s, _ = state.Apply(s, state.Event{Type: state.EvSession, Session: n, Time: s.Run.LastAt,
-		Sess: &state.SessionChange{Action: "begin", Number: n, Budgets: goesOn,
+		Sess: &state.SessionChange{Action: "begin", Number: n, Budgets: s.Run.BudgetsGoOn(),
 			Mode: s.Run.Mode, Driver: s.Run.Driver, Sandbox: s.Run.Sandbox}})
 	if s.Run.Phase != state.Building {
 		s, _ = state.Apply(s, state.Event{Type: state.EvPhase, Time: s.Run.LastAt,

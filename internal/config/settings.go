@@ -172,7 +172,7 @@ type Limits struct {
 	IterationTokens int64         `toml:"iteration_tokens" default:"10000000" set:"true" help:"the same in tokens"`
 	SessionTokens   int64         `toml:"session_tokens" default:"250000000" set:"true" help:"the same in tokens"`
 	TotalTokens     int64         `toml:"total_tokens" default:"1000000000" set:"true" help:"the same in tokens"`
-	SessionTime     time.Duration `toml:"session_time" default:"0s" set:"true" help:"wall clock of one start"`
+	SessionTime     time.Duration `toml:"session_time" default:"0s" set:"true" help:"wall clock of one start, with those before it that a crash or an interrupt cut short"`
 }
 
 // Breaker is [breaker].

@@ -269,6 +269,9 @@ func TestValidation(t *testing.T) {
 		}
 		p.must(t, "skip", "T-001")
 		p.wants(t, 6, nil, "validate")
+		p.Git("commit", "-q", "--allow-empty", "-m", "nobody has looked at this")
+		p.wants(t, 1, []string{"the branch has moved since it was validated", "git ralph validate"}, "approve")
+		p.wants(t, 6, nil, "validate")
 		p.wants(t, 0, []string{"complete"}, "approve")
 		if got := p.field(t, "status"); got != "complete" {
 			t.Errorf("the status is %v", got)

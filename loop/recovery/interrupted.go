@@ -183,6 +183,7 @@ func (d *deadRun) ending(s state.State, claim string) state.Event {
 	if s, ok := session.ReadSpend(d.Repo, cur.EventID); ok {
 		res.Tokens, res.CostMicro, res.ContextTokens, res.ContextWindow = s.Tokens, s.CostMicro, s.ContextTokens,
 			s.ContextWindow
+		res.DurationMs = max(s.Written.Sub(cur.Since).Milliseconds(), 0)
 	}
 	rec := &notes.Record{Origin: notes.Origin{Iteration: cur.Iteration, Task: string(task.ID), EventID: cur.EventID,
 		Verdict: string(state.Reject), Source: "harness"},

@@ -24,6 +24,8 @@ type Spend struct {
 	ContextWindow int64        `json:"context_window,omitempty"`
 	ContextAt     time.Time    `json:"context_at,omitzero"` // when the agent told of it
 	Doing         *Doing       `json:"doing,omitempty"`
+
+	Written time.Time `json:"-"` // when the file was written
 }
 
 // Doing is what the agent at work did last: a tool call, or words. It is for
@@ -47,6 +49,9 @@ func ReadSpend(repo *gitstate.Repo, eventID string) (Spend, bool) {
 	var s Spend
 	if err != nil || json.Unmarshal(data, &s) != nil || s.EventID != eventID {
 		return Spend{}, false
+	}
+	if st, err := os.Stat(spendFile(repo, eventID)); err == nil {
+		s.Written = st.ModTime()
 	}
 	return s, true
 }
