@@ -47,7 +47,7 @@ fi
 		"a criterion": "[validation]\nflaky_reruns = 0\n",
 		"a step":      noReruns + "[[steps]]\nname = \"s\"\nenabled = true\nrun = \"sh test.sh || true\"\n",
 	}
-	for _, name := range long.Names(t, rows, 2) {
+	for _, name := range long.Names(t, rows, 4) {
 		settings := rows[name]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -256,7 +256,7 @@ func TestFlakyRerunStartsClean(t *testing.T) {
 		"tracked files": `value() { if grep -q seen README; then echo 3; else echo seen > README; echo 9; fi; }`,
 		"temporary":     `value() { if [ -e /tmp/seen ]; then echo 3; else touch /tmp/seen; echo 9; fi; }`,
 	}
-	for _, name := range long.Names(t, rows, 2) {
+	for _, name := range long.Names(t, rows, 4) {
 		value := rows[name]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

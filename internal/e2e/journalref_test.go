@@ -29,7 +29,7 @@ func TestJournalRefWithoutASandbox(t *testing.T) {
 		{"a folder in its place", "rm .git/" + ref + "; mkdir -p .git/" + ref + "/x; echo 1 > .git/" + ref + "/x/y", 5},
 		{"something unreadable", "echo garbage > .git/" + ref, 5},
 		{"a lock beside it", "touch .git/" + ref + ".lock .git/refs/notes/ralph.lock", 0},
-	}, 4) {
+	}, 7) {
 		t.Run(strings.ReplaceAll(row.why, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, "if [ \"$RALPH_ITERATION\" != 1 ]; then "+row.do+"; fi\n"+doTask,

@@ -62,7 +62,7 @@ func TestLies(t *testing.T) {
 			`"committed" }`,
 			"not_claimed", []string{"denied", "the harness commits"}},
 	}
-	for _, name := range long.Names(t, rows, 6) {
+	for _, name := range long.Names(t, rows, 12) {
 		c := rows[name]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
