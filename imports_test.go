@@ -35,6 +35,7 @@ var rank = []struct {
 	{"gitstate", 5},
 	{"notes", 6},
 	{"guard/script", 7},
+	{"guard/hook", 9},
 	{"guard", 8},
 	{"context", 9},
 	{"loop/refusal", 0},

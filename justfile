@@ -33,7 +33,7 @@ bench text=".":
     set -uo pipefail
     export RALPH_FIGURES=$(mktemp) CGO_ENABLED=0
     go test -run '^$' -bench '{{text}}' -p 1 -timeout 120m \
-        ./guard ./guard/sandbox ./internal/cli ./context ./gitstate/worktree ./internal/e2e
+        ./guard ./guard/hook ./guard/sandbox ./context ./gitstate/worktree ./internal/e2e
     status=$?
     go test ./internal/e2e -run '^TestBenchmarks$' -count=1 -v || status=1
     rm -f "$RALPH_FIGURES"

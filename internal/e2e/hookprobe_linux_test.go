@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"git-ralph/guard"
+	"git-ralph/guard/hook"
 	"git-ralph/internal/agent/claude"
 	"git-ralph/internal/agent/fakemodel"
 	"git-ralph/loop/session"
@@ -54,8 +55,8 @@ func beClient(mode string) int {
 		}
 		c.Env = append(os.Environ(), "BE_GIT_RALPH=1")
 		if mode == "no policy" {
-			c.Env = append(c.Env, session.PolicyVar+"=/nowhere")
-			os.Remove(filepath.Join(os.Getenv("PWD"), "..", session.PolicyFile))
+			c.Env = append(c.Env, hook.PolicyVar+"=/nowhere")
+			os.Remove(filepath.Join(os.Getenv("PWD"), "..", hook.PolicyFile))
 		}
 		c.Stdin = strings.NewReader(`{"hook_event_name":"` + event +
 			`","tool_name":"Bash","tool_input":{"command":"x"},"cwd":"/"}`)
@@ -239,10 +240,10 @@ func TestClaudeWithSettingsHooks(t *testing.T) {
 		{"the policy of the run", nil, []string{"blocked (git-write)", "blocked (gitdir-files)", "On branch main"}, true},
 		{"the program is gone", func(run string) error { return os.Remove(filepath.Join(run, "bin", "git-ralph")) },
 			[]string{"hook error", "hook error", "hook error"}, false},
-		{"the policy is gone", func(run string) error { return os.Remove(filepath.Join(run, session.PolicyFile)) },
+		{"the policy is gone", func(run string) error { return os.Remove(filepath.Join(run, hook.PolicyFile)) },
 			[]string{"the hook has no policy", "the hook has no policy", "the hook has no policy"}, false},
 		{"the policy is broken", func(run string) error {
-			return os.WriteFile(filepath.Join(run, session.PolicyFile), []byte("{\"wor"), 0o600)
+			return os.WriteFile(filepath.Join(run, hook.PolicyFile), []byte("{\"wor"), 0o600)
 		}, []string{"blocked (input)", "blocked (input)", "blocked (input)"}, false},
 	} {
 		t.Run(r.why, func(t *testing.T) {
@@ -266,7 +267,7 @@ func TestClaudeWithSettingsHooks(t *testing.T) {
 			if err := os.Mkdir(filepath.Join(run, "bin"), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(run, session.PolicyFile), data, 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(run, hook.PolicyFile), data, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			if err := session.InstallSelf(self(t), filepath.Join(run, "bin")); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"git-ralph/guard"
+	"git-ralph/guard/hook"
 )
 
 func judgeTool(p *guard.Policy, u ToolUse) Permission {
@@ -62,17 +63,6 @@ func prependPath(env []string, dir string) []string {
 	return out
 }
 
-// What the guard needs in the folder of a run.
-const (
-	// PolicyFile is the policy of the run, beside the folder of our binary.
-	PolicyFile = "policy.json"
-	// PolicyVar names the policy's path, for a hook that is called by another.
-	PolicyVar = "RALPH_GUARD_POLICY"
-	// ShimFolder holds the shims, first on the agent's PATH and on nobody
-	// else's: checks and steps run the real programs.
-	ShimFolder = "shims"
-)
-
 // installGuard writes the policy and the shims into the folder of the run and
 // returns the agent's environment with them. It may be called again for a
 // further run in the same folder.
@@ -84,10 +74,10 @@ func (h *Host) installGuard(runDir string, p *guard.Policy, env []string) ([]str
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(runDir, PolicyFile), data, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(runDir, hook.PolicyFile), data, 0o600); err != nil {
 		return nil, fmt.Errorf("write the policy of the run: %w", err)
 	}
-	dir := filepath.Join(runDir, ShimFolder)
+	dir := filepath.Join(runDir, hook.ShimFolder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the shims: %w", err)
 	}
@@ -96,5 +86,5 @@ func (h *Host) installGuard(runDir string, p *guard.Policy, env []string) ([]str
 			return nil, fmt.Errorf("write the shim of %s: %w", s.Name, err)
 		}
 	}
-	return append(prependPath(env, inside(ShimFolder)), PolicyVar+"="+inside(PolicyFile)), nil
+	return append(prependPath(env, inside(hook.ShimFolder)), hook.PolicyVar+"="+inside(hook.PolicyFile)), nil
 }

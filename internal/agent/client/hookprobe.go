@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"git-ralph/guard"
+	"git-ralph/guard/hook"
 	"git-ralph/internal/proc"
 	"git-ralph/loop/session"
 )
@@ -63,7 +64,7 @@ func (c *HookProbe) fill(self string) error {
 			return err
 		}
 	}
-	for name, data := range map[string][]byte{session.PolicyFile: policy, filepath.Base(c.record): nil} {
+	for name, data := range map[string][]byte{hook.PolicyFile: policy, filepath.Base(c.record): nil} {
 		if err := os.WriteFile(filepath.Join(c.dir, name), data, 0o600); err != nil {
 			return err
 		}
@@ -81,7 +82,7 @@ func (c *HookProbe) Hook(client string) []string {
 
 // Env is env with what a run's hooks get.
 func (c *HookProbe) Env(env []string) []string {
-	return Set(env, session.PolicyVar+"="+filepath.Join(c.dir, session.PolicyFile))
+	return Set(env, hook.PolicyVar+"="+filepath.Join(c.dir, hook.PolicyFile))
 }
 
 // Proved says whether the hook was asked about the call: by that client, for a

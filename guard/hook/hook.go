@@ -1,12 +1,12 @@
-package cli
+// Package hook is what the clients of a run and the programs on its agent's PATH call before
+// they do anything: the guard as a process.
+package hook
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -14,10 +14,34 @@ import (
 	"strings"
 
 	"git-ralph/guard"
-	"git-ralph/internal/agent"
 	"git-ralph/internal/proc"
-	"git-ralph/loop/session"
 )
+
+// What the guard needs in the folder of a run.
+const (
+	// PolicyFile is the policy of the run, beside the folder of our binary.
+	PolicyFile = "policy.json"
+	// PolicyVar names the policy's path, for a hook that is called by another.
+	PolicyVar = "RALPH_GUARD_POLICY"
+	// ShimFolder holds the shims, first on the agent's PATH and on nobody
+	// else's: checks and steps run the real programs.
+	ShimFolder = "shims"
+)
+
+// Command is the first argument by which this program knows that it is called by one of them.
+const Command = "hook"
+
+// Canary is the second argument of a call that tries a client's hook. It needs the drivers, and
+// is not answered here.
+const Canary = "canary"
+
+// init answers in every program that imports this package: it is called for every tool call, and
+// initializing the packages after this one takes as long as the answer.
+func init() {
+	if len(os.Args) > 1 && os.Args[1] == Command && (len(os.Args) < 3 || os.Args[2] != Canary) {
+		os.Exit(answer(os.Args, os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+	}
+}
 
 // maxHookEvent bounds what a client's hook may be told, in bytes. A tool call
 // that writes a file carries all of it.
@@ -27,11 +51,10 @@ const maxHookEvent = 16 << 20
 // any other one a hook that fails lets the tool run.
 const refused = 2
 
-// hook answers `git ralph hook CLIENT` (an event of a client's hook on standard
+// answer serves `git ralph hook CLIENT` (an event of a client's hook on standard
 // input) and `git ralph hook shim NAME WORDS…` (a program of the agent's PATH).
-// It is called for every tool call, before the command line is parsed; whatever
-// goes wrong is a refusal.
-func hook(argv, env []string, in io.Reader, out, errs io.Writer) (code int) {
+// Whatever goes wrong is a refusal.
+func answer(argv, env []string, in io.Reader, out, errs io.Writer) (code int) {
 	defer func() {
 		if r := recover(); r != nil {
 			fmt.Fprintln(errs, "blocked (input): the guard could not follow this call")
@@ -42,13 +65,10 @@ func hook(argv, env []string, in io.Reader, out, errs io.Writer) (code int) {
 		fmt.Fprintln(errs, "blocked (input): the hook was called for no client")
 		return refused
 	}
-	if argv[2] == "canary" {
-		return probeHook(argv[3:], env, out, errs)
-	}
 	run := runFolder(argv[0])
 	policy, err := readPolicy(run, env)
 	if argv[2] == "shim" {
-		return shim(argv[3:], withoutShims(env, filepath.Join(run, session.ShimFolder)), policy, err, errs)
+		return shim(argv[3:], withoutShims(env, filepath.Join(run, ShimFolder)), policy, err, errs)
 	}
 	if err != nil {
 		fmt.Fprintln(errs, err)
@@ -70,36 +90,6 @@ func hook(argv, env []string, in io.Reader, out, errs io.Writer) (code int) {
 	return a.Exit
 }
 
-// probeHook answers `git ralph hook canary CLIENT [PATH]`: does this client, on
-// this machine, call our hook before a tool runs, and obey it. It is what a
-// driver does before its loop, for people who write the settings of a client
-// themselves.
-func probeHook(argv, env []string, out, errs io.Writer) int {
-	if len(argv) < 1 || len(argv) > 2 {
-		fmt.Fprintln(errs, "error: no client is named\nhint: git ralph hook canary claude [PATH OF THE CLIENT]")
-		return 2
-	}
-	opts := agent.Options{}
-	if len(argv) == 2 {
-		opts.ClientPath = argv[1]
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	info, err := agent.ProbeHooks(ctx, argv[0], opts, env)
-	switch {
-	case ctx.Err() != nil:
-		return 130
-	case err != nil:
-		fmt.Fprintf(errs, "error: %v\n", err)
-		return 1
-	case !info.Supported:
-		fmt.Fprintf(errs, "error: %s\nhint: %s\n", info.Problem, info.Hint)
-		return 8
-	}
-	fmt.Fprintf(out, "%s asks the hook before its tools and obeys it\n", argv[0])
-	return 0
-}
-
 // runFolder is the folder of the run that this program was called from: a shim
 // and a client's hook call it as <run folder>/bin/git-ralph. "" = none.
 func runFolder(self string) string {
@@ -112,12 +102,12 @@ func runFolder(self string) string {
 // readPolicy reads the policy that the loop wrote for this run: in the run's
 // folder, which the agent cannot write, else where the environment says.
 func readPolicy(run string, env []string) (*guard.Policy, error) {
-	path := filepath.Join(run, session.PolicyFile)
+	path := filepath.Join(run, PolicyFile)
 	if _, err := os.Lstat(path); run == "" || err != nil {
-		path = proc.Getenv(env, session.PolicyVar)
+		path = proc.Getenv(env, PolicyVar)
 	}
 	if path == "" {
-		return nil, fmt.Errorf("there is no policy: this process is not part of a run (%s is not set)", session.PolicyVar)
+		return nil, fmt.Errorf("there is no policy: this process is not part of a run (%s is not set)", PolicyVar)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -1,4 +1,4 @@
-package cli
+package hook
 
 import (
 	"bytes"
@@ -13,7 +13,6 @@ import (
 
 	"git-ralph/fixtures/figures"
 	"git-ralph/guard"
-	"git-ralph/loop/session"
 )
 
 // policyFile writes the policy of a building run whose worktree is dir.
@@ -23,7 +22,7 @@ func policyFile(t testing.TB, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), session.PolicyFile)
+	path := filepath.Join(t.TempDir(), PolicyFile)
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +51,7 @@ func TestHookFailsClosed(t *testing.T) {
 		{"a reading command", good, []string{"claude"}, bashEvent("git status"), 0, ""},
 		{"a commit", good, []string{"claude"}, bashEvent("git commit -m x"), 2, "blocked (git-write)"},
 		{"the same for another client", good, []string{"codex"}, bashEvent("git commit -m x"), 2, "blocked (git-write)"},
-		{"no policy at all", "", []string{"claude"}, bashEvent("git status"), 2, session.PolicyVar},
+		{"no policy at all", "", []string{"claude"}, bashEvent("git status"), 2, PolicyVar},
 		{"a policy that is gone", good + ".gone", []string{"claude"}, bashEvent("git status"), 2, "read the policy"},
 		{"a policy of a newer version", broken, []string{"claude"}, bashEvent("git status"), 2, "surprise"},
 		{"a folder in place of the policy", t.TempDir(), []string{"claude"}, bashEvent("git status"), 2, "read the policy"},
@@ -62,14 +61,14 @@ func TestHookFailsClosed(t *testing.T) {
 		{"half an event", good, []string{"claude"}, `{"hook_event_name":"PreToolUse"`, 2, "not JSON"},
 		{"more than a hook reads", good, []string{"claude"}, bashEvent(strings.Repeat("x", maxHookEvent)), 2, "not JSON"},
 		{"a shim of nothing", good, []string{"shim"}, "", 2, "no program"},
-		{"a shim without a policy", "", []string{"shim", "git", "status"}, "", 2, session.PolicyVar},
+		{"a shim without a policy", "", []string{"shim", "git", "status"}, "", 2, PolicyVar},
 	} {
 		var out, errs bytes.Buffer
 		env := []string{"PATH=/nowhere"}
 		if c.policy != "" {
-			env = append(env, session.PolicyVar+"="+c.policy)
+			env = append(env, PolicyVar+"="+c.policy)
 		}
-		exit := hook(append([]string{"git-ralph", "hook"}, c.args...), env, strings.NewReader(c.event), &out, &errs)
+		exit := answer(append([]string{"git-ralph", "hook"}, c.args...), env, strings.NewReader(c.event), &out, &errs)
 		if exit != c.exit || !strings.Contains(errs.String(), c.says) {
 			t.Errorf("%s: exit %d, %q; expected %d and %q", c.why, exit, errs.String(), c.exit, c.says)
 		}
@@ -80,7 +79,7 @@ func TestHookFailsClosed(t *testing.T) {
 	// Standard input that ends too early.
 	var out, errs bytes.Buffer
 	in := iotest.TimeoutReader(strings.NewReader(bashEvent("git status")))
-	if exit := hook([]string{"git-ralph", "hook", "claude"}, []string{session.PolicyVar + "=" + good},
+	if exit := answer([]string{"git-ralph", "hook", "claude"}, []string{PolicyVar + "=" + good},
 		iotest.OneByteReader(in), &out, &errs); exit != 2 {
 		t.Errorf("an event that breaks off: exit %d", exit)
 	}
@@ -101,11 +100,11 @@ func TestPolicyOfTheRunComesFirst(t *testing.T) {
 	}
 	run := filepath.Dir(policyFile(t, "/srv/app"))
 	self := filepath.Join(run, "bin", "git-ralph")
-	p, err := readPolicy(runFolder(self), []string{session.PolicyVar + "=" + forged})
+	p, err := readPolicy(runFolder(self), []string{PolicyVar + "=" + forged})
 	if err != nil || p.Worktree != "/srv/app" {
 		t.Errorf("got %+v, %v", p, err)
 	}
-	if p, err = readPolicy(runFolder("/nowhere/bin/git-ralph"), []string{session.PolicyVar + "=" + forged}); err != nil ||
+	if p, err = readPolicy(runFolder("/nowhere/bin/git-ralph"), []string{PolicyVar + "=" + forged}); err != nil ||
 		p.Worktree != "/elsewhere" {
 		t.Errorf("outside a folder of a run the variable counts: %+v, %v", p, err)
 	}
@@ -149,7 +148,7 @@ func BenchmarkHook(b *testing.B) {
 	}
 	base := build(filepath.Join(dir, "empty"), empty)
 	self := build(filepath.Join(dir, "git-ralph"), "git-ralph")
-	env := []string{session.PolicyVar + "=" + policyFile(b, "/srv/app")}
+	env := []string{PolicyVar + "=" + policyFile(b, "/srv/app")}
 	once := func(path string, args ...string) time.Duration {
 		c := exec.Command(path, args...)
 		c.Env, c.Stdin = env, strings.NewReader(bashEvent("git status"))
