@@ -54,7 +54,7 @@ func (p *Policy) Shims(binary, goos string) map[string]Shim {
 	slices.Sort(names)
 	out := make(map[string]Shim, len(names))
 	for _, n := range slices.Compact(names) {
-		s := Shim{Name: n, File: n, Contents: "#!/bin/sh\nexec " + quoteWord(binary) + " hook shim " + n + " \"$@\"\n"}
+		s := Shim{Name: n, File: n, Contents: "#!/bin/sh\nexec " + quoteWord(binary) + " hook shim \"${0##*/}\" \"$@\"\n"}
 		if goos == "windows" {
 			s.File = n + ".cmd"
 			s.Contents = "@\"" + strings.ReplaceAll(binary, "%", "%%") + "\" hook shim " + n + " %*\r\n"

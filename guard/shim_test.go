@@ -55,7 +55,7 @@ func TestShims(t *testing.T) {
 	s := p.Shims("/opt/it's/git-ralph", "linux")
 	for _, n := range []string{"git", "pip", "pip3", "poetry", "virtualenv", "pytest", "python"} {
 		if s[n].Name != n || !strings.HasPrefix(s[n].Contents, "#!/bin/sh\n") ||
-			!strings.Contains(s[n].Contents, `'/opt/it'\''s/git-ralph' hook shim `+n+` "$@"`) {
+			!strings.Contains(s[n].Contents, `'/opt/it'\''s/git-ralph' hook shim "${0##*/}" "$@"`) {
 			t.Errorf("shim %s: %+v", n, s[n])
 		}
 	}

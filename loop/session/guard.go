@@ -81,10 +81,19 @@ func (h *Host) installGuard(runDir string, p *guard.Policy, env []string) ([]str
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the shims: %w", err)
 	}
+	// Most shims are the same file under another name. A hundred files that are made and removed
+	// with each iteration would slow everything down that makes files: ext4 gives the inode of a
+	// removed file to nobody for a minute, and passes by all of them each time.
+	written := map[string]string{}
 	for _, s := range p.Shims(inside("bin", SelfName(h.Binary)), runtime.GOOS) {
-		if err := os.WriteFile(filepath.Join(dir, s.File), []byte(s.Contents), 0o700); err != nil {
+		path := filepath.Join(dir, s.File)
+		if same := written[s.Contents]; same != "" && os.Link(same, path) == nil {
+			continue
+		}
+		if err := os.WriteFile(path, []byte(s.Contents), 0o700); err != nil {
 			return nil, fmt.Errorf("write the shim of %s: %w", s.Name, err)
 		}
+		written[s.Contents] = path
 	}
 	return append(prependPath(env, inside(hook.ShimFolder)), hook.PolicyVar+"="+inside(hook.PolicyFile)), nil
 }
