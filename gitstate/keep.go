@@ -35,6 +35,8 @@ type Intent struct {
 	Parent  string        `json:"parent"`
 	Commit  string        `json:"commit"`
 	Locks   []OwnLockFile `json:"locks"`
+	// Iteration is the one that is kept; 0 = it is the keep of none.
+	Iteration int `json:"iteration,omitempty"`
 }
 
 // OwnLockFile is a lock file that we made, told apart by its inode from one
@@ -60,6 +62,7 @@ var KeepSteps = []string{"keep:objects", "keep:evidence", "keep:intent", "keep:i
 // order of its writes is the contract; the journal's move is the commit point.
 type Keep struct {
 	EventID     string
+	Iteration   int // whose work it is, 0 = none's: a revert, or what is brought over
 	JournalRef  string
 	BranchRef   string
 	Parent      object.ID // the branch's tip as the start event recorded it
@@ -209,7 +212,7 @@ func (r *Repo) lockIndex(ctx context.Context, k *Keep, step func(string)) (*inde
 	}
 	l := &indexLock{index: filepath.Join(r.GitDir, "index")}
 	intent := Intent{Identity: proc.Self(), EventID: k.EventID, Journal: k.JournalRef, Branch: k.BranchRef,
-		Parent: k.Parent.String(), Commit: k.Commit.String()}
+		Parent: k.Parent.String(), Commit: k.Commit.String(), Iteration: k.Iteration}
 	if k.WriteIndex == nil {
 		err := r.writeIntent(intent)
 		step("keep:intent")

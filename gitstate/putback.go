@@ -181,7 +181,7 @@ func (s *Snapshot) RemoveStaleLocks(now *Snapshot) (gone []string, left []LeftLo
 			time.Sleep(Jitter())
 		}
 	}
-	if running, known := proc.GitRunning(nil, s.root, s.common); running || !known {
+	if running, known := proc.GitRunning(nil, s.worksIn...); running || !known {
 		for _, path := range paths {
 			if sameFile(path, seen[path]) {
 				stays(path, "a git process is running in the repository")
@@ -199,7 +199,7 @@ func (s *Snapshot) RemoveStaleLocks(now *Snapshot) (gone []string, left []LeftLo
 			stays(path, whyYoung)
 			continue
 		}
-		if who := proc.LockHolder(path, seen[path], s.root, s.common); who != "" {
+		if who := proc.LockHolder(path, seen[path], s.worksIn...); who != "" {
 			stays(path, who+" may hold it")
 		} else if sameFile(path, seen[path]) && os.RemoveAll(path) == nil {
 			gone = append(gone, path)

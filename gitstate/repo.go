@@ -166,7 +166,7 @@ func worktreeAbove(dir string) string {
 
 // ReleaseObjects drops the protection of new objects from gc once refs lead to
 // them and no gc runs.
-func (r *Repo) ReleaseObjects() error { return r.Store.Release(r.Root, r.CommonDir) }
+func (r *Repo) ReleaseObjects() error { return r.Store.Release(r.workPlaces()...) }
 
 // Close ends helper processes.
 func (r *Repo) Close() error {

@@ -218,7 +218,7 @@ func (s *sweeper) judge(path string, st os.FileInfo) string {
 	if s.gitRuns() {
 		return "a git process is running in the repository"
 	}
-	if who := proc.LockHolder(path, st, s.repo.Root, s.repo.CommonDir); who != "" {
+	if who := proc.LockHolder(path, st, s.repo.workPlaces()...); who != "" {
 		return who + " may hold it"
 	}
 	return ""
@@ -239,7 +239,7 @@ func (s *sweeper) gitRuns() bool {
 				idle[w.Child.Pid] = true
 			}
 		}
-		running, known := proc.GitRunning(func(pid int, _ string) bool { return idle[pid] }, s.repo.Root, s.repo.CommonDir)
+		running, known := proc.GitRunning(func(pid int, _ string) bool { return idle[pid] }, s.repo.workPlaces()...)
 		running = running || !known
 		s.running = &running
 	}

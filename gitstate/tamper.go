@@ -34,7 +34,8 @@ type Snapshot struct {
 
 	access  map[string]access // modes and owners that git's own work does not change
 	fetched map[string]time.Time
-	writers string // the folder of the notes of who may hold a lock
+	writers string   // the folder of the notes of who may hold a lock
+	worksIn []string // see workPlaces
 	places  []place
 	outside []string // settings of the user and the system, and what git runs of the worktree
 	spoiled []string // see TakeSpoiled
@@ -113,7 +114,7 @@ var ofOthers = []string{"config", "config.worktree", "commondir", "gitdir", "loc
 func (r *Repo) TakeSnapshot(ctx context.Context, before *Snapshot) (*Snapshot, error) {
 	s := &Snapshot{Refs: map[string]string{}, Files: map[string]FileState{}, Locks: map[string]bool{},
 		root: r.Root, common: r.CommonDir, gitDir: r.GitDir, aside: filepath.Join(r.Dir(), "aside"),
-		writers: r.writersDir()}
+		writers: r.writersDir(), worksIn: r.workPlaces()}
 	s.readFetched()
 	if before != nil {
 		s.outside = before.outside

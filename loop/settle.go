@@ -166,7 +166,7 @@ func (l *Loop) keepOn(it *attempt, res *state.Result, evidence object.ID, at spo
 	ctx := l.background()
 	var next *journal.Snapshot
 	k := gitstate.Keep{
-		EventID: it.id, JournalRef: l.Journal.Ref(), BranchRef: gitstate.BranchRef(at.branch),
+		EventID: it.id, Iteration: it.number, JournalRef: l.Journal.Ref(), BranchRef: gitstate.BranchRef(at.branch),
 		Parent: at.tip, Commit: at.commit, EvidenceRef: it.EvidenceRef(), Evidence: evidence,
 		Message: "ralph: " + l.commitTitle(it), Deadline: l.patience(), Fail: l.fail,
 		Entry: func() (object.ID, object.ID, error) {

@@ -30,12 +30,40 @@ func (r *Recovery) finish(ctx context.Context, intent *gitstate.Intent, s state.
 	if intent == nil || intent.Journal != r.Journal.Ref() {
 		return nil
 	}
-	if k := s.Run.LastKeep; k != nil && k.EventID == intent.EventID {
+	k := s.Run.LastKeep
+	if k == nil || k.EventID != intent.EventID {
+		k = r.keptSince(ctx, intent)
+	}
+	if k != nil {
 		if err := r.finishKeep(ctx, *k); err != nil {
 			return err
 		}
 	}
 	return r.Repo.ClearIntent()
+}
+
+// keptSince is a keep whose process died and that is not the newest any more: other workers or
+// machines have kept work on top of it. nil = it is not in the journal, or not in the branch.
+func (r *Recovery) keptSince(ctx context.Context, intent *gitstate.Intent) *state.Kept {
+	if intent.Iteration == 0 {
+		return nil
+	}
+	e, err := r.Journal.Find(ctx, intent.Iteration, intent.EventID)
+	if err != nil || e.Event.Result == nil || e.Event.Result.Commit != intent.Commit {
+		return nil
+	}
+	commit, err := object.ParseID(intent.Commit)
+	if err != nil {
+		return nil
+	}
+	at, err := r.Repo.ReadRef(ctx, gitstate.BranchRef(r.Journal.Branch))
+	if err != nil || at.IsZero() {
+		return nil
+	}
+	if in, err := r.Repo.IsAncestor(ctx, commit, at); err != nil || !in {
+		return nil
+	}
+	return &state.Kept{EventID: intent.EventID, Iteration: intent.Iteration, Parent: intent.Parent, Commit: intent.Commit}
 }
 
 // finishKeep does the remaining steps of a keep whose process died after the
