@@ -3,8 +3,10 @@ package recovery
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,6 +68,61 @@ func TestFinishWithoutTheBranch(t *testing.T) {
 	snap, err := j.Load(ctx)
 	if err != nil || snap.State.Run.Status != state.NeedsReview || snap.State.Run.Reason != "diverged" {
 		t.Errorf("the run is %s, %s: %v", snap.State.Run.Status, snap.State.Run.Reason, err)
+	}
+}
+
+// TestFinishBelowOthers: a keep was cut short before its note, and another worker or machine has
+// kept work on top of it since. It gets its note all the same.
+func TestFinishBelowOthers(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	r := repo.New(t, nil)
+	open, err := gitstate.Open(ctx, r.Dir, r.Env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	j, err := journal.Open(ctx, open, "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	init := state.Event{Type: state.EvInit, Init: &state.Init{JournalID: "j", Branch: "main"}}
+	if _, err := j.Record(ctx, init); err != nil {
+		t.Fatal(err)
+	}
+	var first [2]string // the parent and the commit of the first one
+	for n := 1; n <= 2; n++ {
+		parent := r.Git("rev-parse", "HEAD")
+		commit := r.Git("commit-tree", "-p", parent, "-m", "kept", "HEAD^{tree}")
+		r.Git("update-ref", "refs/heads/main", commit)
+		if n == 1 {
+			first = [2]string{parent, commit}
+		}
+		result := &state.Result{Verdict: state.Keep, Landed: true, Parent: parent, Commit: commit}
+		e := state.Event{ID: fmt.Sprint("it", n), Type: state.EvIteration, Phase: state.Building, Iteration: n,
+			Result: result}
+		if _, err := j.Record(ctx, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Git("checkout", "-q", "--detach")
+	data, err := json.Marshal(gitstate.Intent{Identity: proc.Identity{Pid: 1 << 22, BootID: "another"}, EventID: "it1",
+		Iteration: 1, Journal: j.Ref(), Branch: gitstate.BranchRef("main"), Parent: first[0], Commit: first[1]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(open.Dir(), "intent"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rec := Recovery{Place: Place{Repo: open, Log: t.Logf, Now: time.Now}, Journal: j}
+	if err := rec.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if note := r.Git("notes", "--ref=ralph", "show", first[1]); !strings.Contains(note, "Ralph-Duration-Ms") {
+		t.Errorf("its note is %q", note)
+	}
+	if left, err := open.ReadIntent(); err != nil || left != nil {
+		t.Errorf("the intent is still there: %+v, %v", left, err)
 	}
 }
 
