@@ -118,6 +118,71 @@ func (s *Store) Hold(id ID) error {
 	return err
 }
 
+// HoldNew is Hold for what git may have had before: an object that is in a pack already is left
+// there.
+func (s *Store) HoldNew(id ID) error {
+	if id == EmptyTree || s.freshen(id) || s.Has(id) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrNotFound, id)
+}
+
+// HoldTree protects what git has just written of a tree: what none of the others, from which it
+// was made, has at the same place.
+func (s *Store) HoldTree(id ID, others ...ID) error {
+	if slices.Contains(others, id) {
+		return nil
+	}
+	if err := s.HoldNew(id); err != nil {
+		return err
+	}
+	list, err := s.readUserTree(id)
+	if err != nil {
+		return err
+	}
+	there := make([]map[string]TreeEntry, len(others))
+	for i, other := range others {
+		there[i] = map[string]TreeEntry{}
+		entries, err := s.readUserTree(other)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			there[i][e.Name] = e
+		}
+	}
+	for _, e := range list {
+		var same []ID
+		for _, entries := range there {
+			if old, ok := entries[e.Name]; ok && (old.Mode == ModeDir) == (e.Mode == ModeDir) {
+				same = append(same, old.ID)
+			}
+		}
+		switch {
+		case e.Mode == ModeGitlink || slices.Contains(same, e.ID):
+		case e.Mode == ModeDir:
+			err = s.HoldTree(e.ID, same...)
+		default:
+			err = s.HoldNew(e.ID)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) readUserTree(id ID) ([]TreeEntry, error) {
+	if id == EmptyTree || id.IsZero() {
+		return nil, nil
+	}
+	data, err := s.ReadType(id, Tree)
+	if err != nil {
+		return nil, err
+	}
+	return DecodeTree(data)
+}
+
 // Ensure makes sure that everything which was written or relied on since the
 // last Settle is there.
 func (s *Store) Ensure() error {

@@ -356,7 +356,19 @@ func (c *converter) addPrivately(ctx context.Context, paths []string) (*index.Fi
 	if data, err = os.ReadFile(private); err != nil {
 		return nil, err
 	}
-	return index.Decode(data)
+	f, err := index.Decode(data)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		// A prune beside us would take what no ref leads to yet.
+		if i, ok := f.Find(path, 0); ok && f.Entries[i].Mode != object.ModeGitlink {
+			if err := c.e.repo.Store.HoldNew(f.Entries[i].ID); err != nil {
+				return nil, fmt.Errorf("convert %q: %w", path, err)
+			}
+		}
+	}
+	return f, nil
 }
 
 // clean is the id that git would give to the file at path.
@@ -388,7 +400,11 @@ func (c *converter) hash(ctx context.Context, path string) (object.ID, error) {
 	if err != nil {
 		return object.Zero, fmt.Errorf("convert %q: %w", path, err)
 	}
-	return object.ParseID(strings.TrimSpace(string(out)))
+	id, err := object.ParseID(strings.TrimSpace(string(out)))
+	if err == nil {
+		err = c.e.repo.Store.HoldNew(id)
+	}
+	return id, err
 }
 
 // copyRaw writes the bytes on disk of a file whose blob is converted.

@@ -3,6 +3,7 @@ package recovery
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -46,6 +47,24 @@ func MergeTrees(ctx context.Context, repo *gitstate.Repo, base, ours, theirs obj
 	if err != nil {
 		return object.Zero, nil, fmt.Errorf("prepare a merge: %w", err)
 	}
+	for try := 0; ; try++ {
+		tree, conflicts, err = mergeCommits(ctx, repo, x, y)
+		if err != nil || len(conflicts) > 0 {
+			return tree, conflicts, err
+		}
+		// No ref leads to what git has written, and a prune beside us may have taken it already.
+		err = repo.Store.HoldTree(tree, ours, theirs, base)
+		if err == nil || try == 20 || !errors.Is(err, object.ErrNotFound) {
+			return tree, nil, err
+		}
+		if err := repo.Store.EnsureAll(); err != nil {
+			return object.Zero, nil, err
+		}
+	}
+}
+
+func mergeCommits(ctx context.Context, repo *gitstate.Repo, x, y object.ID) (
+	tree object.ID, conflicts []string, err error) {
 	out, err := repo.Git.Run(ctx, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", x.String(),
 		y.String())
 	if code := proc.ExitCode(err); code == 1 {
