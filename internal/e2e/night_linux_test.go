@@ -56,7 +56,7 @@ func TestNight(t *testing.T) {
 		t.Skip("just night MINUTES runs it")
 	}
 	outer := t.TempDir()
-	iterations := 40 * minutes // more than there is time for
+	iterations := 120 * minutes // more than there is time for: a quick machine made 60 a minute
 	var script fakemodel.Script
 	var plan strings.Builder
 	task := 1

@@ -59,6 +59,17 @@ func TestFourWorkersOnThePage(t *testing.T) {
 	page := b.Open(s.url, browser.Look{Width: 1280, Height: 900})
 	ended := make(chan result, 1)
 	go func() { ended <- p.run(t, nil, "start", "--workers", "4") }()
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		select {
+		case r := <-ended:
+			t.Logf("the run ended with %d\n%s%s", r.code, r.out, r.err)
+		default:
+			t.Log("the run has not ended")
+		}
+	})
 	page.Shows("#now", "4 workers at work")
 	for _, id := range []string{"T-001", "T-002", "T-003", "T-004"} {
 		page.Shows("#now", id)
