@@ -35,9 +35,8 @@ const Command = "hook"
 // is not answered here.
 const Canary = "canary"
 
-// init answers in every program that imports this package: it is called for every tool call, and
-// initializing the packages after this one takes as long as the answer.
-func init() {
+// Serve does not return when this program was called as the hook. The package atonce calls it.
+func Serve() {
 	if len(os.Args) > 1 && os.Args[1] == Command && (len(os.Args) < 3 || os.Args[2] != Canary) {
 		os.Exit(answer(os.Args, os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 	}

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 
 	"git-ralph/guard/hook"
+	_ "git-ralph/guard/hook/atonce"
 	"git-ralph/internal/agent"
 	"git-ralph/internal/agent/scripted"
 )
