@@ -121,7 +121,7 @@ func (s *Store) Hold(id ID) error {
 // HoldNew is Hold for what git may have had before: an object that is in a pack already is left
 // there.
 func (s *Store) HoldNew(id ID) error {
-	if id == EmptyTree || s.freshen(id) || s.Has(id) {
+	if s.freshen(id) || s.Has(id) {
 		return nil
 	}
 	return fmt.Errorf("%w: %s", ErrNotFound, id)
@@ -130,10 +130,10 @@ func (s *Store) HoldNew(id ID) error {
 // HoldTree protects what git has just written of a tree: what none of the others, from which it
 // was made, has at the same place.
 func (s *Store) HoldTree(id ID, others ...ID) error {
-	if slices.Contains(others, id) {
+	if id == EmptyTree || slices.Contains(others, id) {
 		return nil
 	}
-	if err := s.HoldNew(id); err != nil {
+	if err := s.Hold(id); err != nil {
 		return err
 	}
 	list, err := s.readUserTree(id)
@@ -163,7 +163,7 @@ func (s *Store) HoldTree(id ID, others ...ID) error {
 		case e.Mode == ModeDir:
 			err = s.HoldTree(e.ID, same...)
 		default:
-			err = s.HoldNew(e.ID)
+			err = s.Hold(e.ID)
 		}
 		if err != nil {
 			return err

@@ -325,7 +325,20 @@ func (c *converter) add(ctx context.Context, work []unsettled) error {
 	return nil
 }
 
-func (c *converter) addPrivately(ctx context.Context, paths []string) (*index.File, error) {
+func (c *converter) addPrivately(ctx context.Context, paths []string) (f *index.File, err error) {
+	for range prunedTries {
+		// A prune beside us may take what git has written before it is held: git writes it again.
+		if f, err = c.addOnce(ctx, paths); !errors.Is(err, object.ErrNotFound) {
+			break
+		}
+	}
+	return f, err
+}
+
+// prunedTries is how often git is asked again for what a prune takes at once.
+const prunedTries = 20
+
+func (c *converter) addOnce(ctx context.Context, paths []string) (*index.File, error) {
 	tmp, err := proc.TempDir("index")
 	if err != nil {
 		return nil, err
@@ -361,7 +374,6 @@ func (c *converter) addPrivately(ctx context.Context, paths []string) (*index.Fi
 		return nil, err
 	}
 	for _, path := range paths {
-		// A prune beside us would take what no ref leads to yet.
 		if i, ok := f.Find(path, 0); ok && f.Entries[i].Mode != object.ModeGitlink {
 			if err := c.e.repo.Store.HoldNew(f.Entries[i].ID); err != nil {
 				return nil, fmt.Errorf("convert %q: %w", path, err)
@@ -383,7 +395,16 @@ func (c *converter) clean(ctx context.Context, path string) (object.ID, error) {
 	return object.Zero, fmt.Errorf("git did not add %q", path)
 }
 
-func (c *converter) hash(ctx context.Context, path string) (object.ID, error) {
+func (c *converter) hash(ctx context.Context, path string) (id object.ID, err error) {
+	for range prunedTries {
+		if id, err = c.hashOnce(ctx, path); !errors.Is(err, object.ErrNotFound) {
+			break
+		}
+	}
+	return id, err
+}
+
+func (c *converter) hashOnce(ctx context.Context, path string) (object.ID, error) {
 	dir, name := split(path)
 	d, err := c.e.disk.open(dir)
 	if err != nil {
