@@ -19,40 +19,53 @@ import (
 	"git-ralph/loop/refusal"
 )
 
-// TestFinishWithoutTheBranch: a keep that was cut short, and whose branch a person has
-// removed since, is for a person to decide about. It stops no command twice.
-func TestFinishWithoutTheBranch(t *testing.T) {
-	t.Parallel()
-	ctx := t.Context()
+// withJournal is a repository with a journal in which nothing has happened.
+func withJournal(t *testing.T) (*repo.Repo, *gitstate.Repo, *journal.Journal) {
+	t.Helper()
 	r := repo.New(t, nil)
-	open, err := gitstate.Open(ctx, r.Dir, r.Env)
+	open, err := gitstate.Open(t.Context(), r.Dir, r.Env)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer open.Close()
-	j, err := journal.Open(ctx, open, "main")
+	t.Cleanup(func() { open.Close() })
+	j, err := journal.Open(t.Context(), open, "main")
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent := r.Git("rev-parse", "HEAD")
-	commit := r.Git("commit-tree", "-p", "HEAD", "-m", "kept", "HEAD^{tree}")
-	result := &state.Result{Verdict: state.Keep, Landed: true, Parent: parent, Commit: commit}
-	for _, e := range []state.Event{
-		{Type: state.EvInit, Init: &state.Init{JournalID: "j", Branch: "main"}},
-		{ID: "it", Type: state.EvIteration, Phase: state.Building, Iteration: 1, Result: result},
-	} {
-		if _, err := j.Record(ctx, e); err != nil {
-			t.Fatal(err)
-		}
+	begin := state.Event{Type: state.EvInit, Init: &state.Init{JournalID: "j", Branch: "main"}}
+	if _, err := j.Record(t.Context(), begin); err != nil {
+		t.Fatal(err)
 	}
-	data, err := json.Marshal(gitstate.Intent{Identity: proc.Identity{Pid: 1 << 22, BootID: "another"}, EventID: "it",
-		Journal: j.Ref(), Branch: gitstate.BranchRef("main"), Parent: parent, Commit: commit})
+	return r, open, j
+}
+
+// deadKeep leaves what a process leaves that has died in the middle of a keep.
+func deadKeep(t *testing.T, open *gitstate.Repo, i gitstate.Intent) {
+	t.Helper()
+	i.Identity, i.Branch = proc.Identity{Pid: 1 << 22, BootID: "another"}, gitstate.BranchRef("main")
+	data, err := json.Marshal(i)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(open.Dir(), "intent"), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestFinishWithoutTheBranch: a keep that was cut short, and whose branch a person has
+// removed since, is for a person to decide about. It stops no command twice.
+func TestFinishWithoutTheBranch(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	r, open, j := withJournal(t)
+	parent := r.Git("rev-parse", "HEAD")
+	commit := r.Git("commit-tree", "-p", "HEAD", "-m", "kept", "HEAD^{tree}")
+	result := &state.Result{Verdict: state.Keep, Landed: true, Parent: parent, Commit: commit}
+	kept := state.Event{ID: "it", Type: state.EvIteration, Phase: state.Building, Iteration: 1, Result: result}
+	if _, err := j.Record(ctx, kept); err != nil {
+		t.Fatal(err)
+	}
+	deadKeep(t, open, gitstate.Intent{EventID: "it", Journal: j.Ref(), Parent: parent, Commit: commit})
 	gone := gitstate.RefUpdate{Name: gitstate.BranchRef("main"), Old: mustID(t, parent)}
 	if err := open.UpdateRefs("", gone); err != nil {
 		t.Fatal(err)
@@ -76,20 +89,7 @@ func TestFinishWithoutTheBranch(t *testing.T) {
 func TestFinishBelowOthers(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	r := repo.New(t, nil)
-	open, err := gitstate.Open(ctx, r.Dir, r.Env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer open.Close()
-	j, err := journal.Open(ctx, open, "main")
-	if err != nil {
-		t.Fatal(err)
-	}
-	init := state.Event{Type: state.EvInit, Init: &state.Init{JournalID: "j", Branch: "main"}}
-	if _, err := j.Record(ctx, init); err != nil {
-		t.Fatal(err)
-	}
+	r, open, j := withJournal(t)
 	var first [2]string // the parent and the commit of the first one
 	for n := 1; n <= 2; n++ {
 		parent := r.Git("rev-parse", "HEAD")
@@ -106,14 +106,7 @@ func TestFinishBelowOthers(t *testing.T) {
 		}
 	}
 	r.Git("checkout", "-q", "--detach")
-	data, err := json.Marshal(gitstate.Intent{Identity: proc.Identity{Pid: 1 << 22, BootID: "another"}, EventID: "it1",
-		Iteration: 1, Journal: j.Ref(), Branch: gitstate.BranchRef("main"), Parent: first[0], Commit: first[1]})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(open.Dir(), "intent"), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	deadKeep(t, open, gitstate.Intent{EventID: "it1", Iteration: 1, Journal: j.Ref(), Parent: first[0], Commit: first[1]})
 	rec := Recovery{Place: Place{Repo: open, Log: t.Logf, Now: time.Now}, Journal: j}
 	if err := rec.Run(ctx); err != nil {
 		t.Fatal(err)

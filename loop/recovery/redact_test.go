@@ -5,11 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"git-ralph/fixtures/repo"
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
-	"git-ralph/gitstate/state"
 )
 
 // TestRedactSparesTheLogs: what only the log of a person's ref leads to, such as an older
@@ -17,21 +15,8 @@ import (
 func TestRedactSparesTheLogs(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	r := repo.New(t, nil)
+	r, open, _ := withJournal(t)
 	r.Git("config", "maintenance.auto", "false")
-	open, err := gitstate.Open(ctx, r.Dir, r.Env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer open.Close()
-	j, err := journal.Open(ctx, open, "main")
-	if err != nil {
-		t.Fatal(err)
-	}
-	begin := state.Event{Type: state.EvInit, Init: &state.Init{JournalID: "j", Branch: "main"}}
-	if _, err := j.Record(ctx, begin); err != nil {
-		t.Fatal(err)
-	}
 	r.Write("stashed", "secret-1\n")
 	r.Write("lost", "secret-2\n")
 	r.Git("add", "stashed")
