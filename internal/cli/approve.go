@@ -24,6 +24,7 @@ func (c *ApproveCmd) Run(a *App) error {
 		return err
 	}
 	var before state.State
+	moved := false
 	var aside []plan.TaskID
 	snap, changed, err := a.change(func(s state.State) (state.Event, error) {
 		before, aside = s, s.Plan.SetAside()
@@ -34,9 +35,11 @@ func (c *ApproveCmd) Run(a *App) error {
 			}
 			return state.Event{}, gitstate.Hint(1, "git ralph status shows where the run stands", "nothing waits to be approved")
 		}
-		if moved, err := a.moved(s); err != nil {
+		var err error
+		if moved, err = a.moved(s); err != nil {
 			return state.Event{}, err
-		} else if moved && len(aside) == 0 && s.Run.Phase == state.Validation {
+		}
+		if moved && len(aside) == 0 && s.Run.Phase == state.Validation {
 			return state.Event{}, gitstate.Hint(1, "git ralph validate looks at what is there now",
 				"the branch has moved since it was validated at %s", text.CutBytes(s.Report.Commit, 12))
 		}
@@ -67,6 +70,9 @@ func (c *ApproveCmd) Run(a *App) error {
 	if snap.State.Run.Status == state.Complete {
 		a.printf("%s\n", strings.TrimSuffix("complete: "+snap.State.Report.Unmet(), ": "))
 	} else {
+		if moved {
+			a.printf("the branch has other commits than what was proved, so the next run proves it again\n")
+		}
 		a.printf("next: git ralph %s continues\n", view.GoesOn(snap.State.Run.Phase))
 	}
 	return nil
