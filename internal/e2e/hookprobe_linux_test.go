@@ -343,10 +343,10 @@ func TestHostileClaude(t *testing.T) {
 			script := fakemodel.Script{
 				bash("git add -A && git commit -m mine"),
 				{Tools: []fakemodel.Tool{call("Write", map[string]any{"file_path": "HOOK", "content": "#!/bin/sh\ntouch ran\n"})}},
-				bash("printf '#!/bin/sh\\ngit commit --allow-empty -qm scripted\\n' > w.sh; sh w.sh; rm w.sh; echo hello > " +
-					"hello.txt"),
+				bash("printf '#!/bin/sh\\ngit commit --allow-empty -qm scripted\\n' > w.sh; sh w.sh; rm w.sh"),
+				// The client ends what its shell started, unless it is in a session of its own by then.
 				bash("(setsid sh -c 'while :; do echo late > late.txt; echo late > \"$HOME/../late\"; sleep 0.2; done' " +
-					">/dev/null 2>&1 &) ; echo started"),
+					">/dev/null 2>&1 &) ; while [ ! -e late.txt ]; do sleep 0.05; done; echo started; echo hello > hello.txt"),
 				{Tools: []fakemodel.Tool{call("mcp__ralph__ralph_mark_task_complete",
 					map[string]any{"task_id": "T-001", "verification_notes": "the file is there"})}},
 				{Tools: []fakemodel.Tool{call("mcp__ralph__ralph_submit_handoff", handoffOf("T-001"))}},
