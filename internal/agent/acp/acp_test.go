@@ -20,7 +20,7 @@ func say(t *testing.T, lines ...string) (told []string, s *conversation) {
 	req := session.Request{Phase: "building", Prompt: "PROMPT", System: "SYSTEM", Self: "/bin/git-ralph",
 		ToolSpecs: []session.ToolSpec{{Name: "ralph_submit_handoff"}},
 		Judge: func(u session.ToolUse) session.Permission {
-			refused := strings.Contains(string(u.Input), "git commit") || strings.Contains(string(u.Input), "secret")
+			refused := strings.Contains(string(u.Input), "git commit") || strings.Contains(string(u.Input), `secret"`)
 			return session.Permission{Allow: !refused, Reason: "REASON"}
 		}}
 	var out bytes.Buffer
@@ -53,6 +53,11 @@ func TestPermissions(t *testing.T) {
 		{"a file by its difference", `"kind":"delete","content":[{"type":"diff","path":"/p/secret"}]`, options, `"no"`},
 		{"a file by its arguments", `"kind":"move","rawInput":{"new_path":"/p/secret"}`, options, `"no"`},
 		{"no file at all", `"kind":"edit","title":"all of them"`, options, `"no"`},
+		{"one of two files is not read",
+			`"kind":"read","locations":[{"path":"/p/secret"},{"path":"/p/a"}]`, options, `"no"`},
+		{"one of two folders is not searched",
+			`"kind":"search","locations":[{"path":"/p/secret"},{"path":"/p/a"}]`, options, `"no"`},
+		{"files that are read", `"kind":"read","locations":[{"path":"/p/b"},{"path":"/p/a"}]`, options, `"yes"`},
 		{"one of our tools", `"kind":"other","title":"ralph_submit_handoff (ralph MCP Server)"`, options, `"yes"`},
 		{"our name in a command", `"kind":"execute","title":"git commit -m ralph_submit_handoff"`, options, `"no"`},
 		{"a tool that nobody knows", `"kind":"other","title":"launch"`, options, `"no"`},

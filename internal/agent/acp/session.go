@@ -149,16 +149,14 @@ func (s *conversation) judge(c *call) session.Permission {
 		return s.put("Bash", object{"command": command})
 	case "edit", "delete", "move":
 		paths := c.paths()
-		for _, path := range paths {
-			if p := s.put("Edit", object{"file_path": path}); !p.Allow {
-				return p
-			}
+		if len(paths) == 0 {
+			return session.Permission{Reason: "the files of this call are not known"}
 		}
-		return session.Permission{Allow: len(paths) > 0, Reason: "the files of this call are not known"}
+		return s.putEach("Edit", "file_path", paths)
 	case "read":
-		return s.put("Read", object{"file_path": strings.Join(c.paths(), " ")})
+		return s.putEach("Read", "file_path", orNone(c.paths()))
 	case "search":
-		return s.put("Grep", object{"path": strings.Join(c.paths(), " ")})
+		return s.putEach("Grep", "path", orNone(c.paths()))
 	case "fetch":
 		return s.put("WebFetch", object{"url": c.Title})
 	case "think":
@@ -176,6 +174,25 @@ func (s *conversation) ours(c *call) bool {
 	return slices.ContainsFunc(s.Request.ToolSpecs, func(t session.ToolSpec) bool {
 		return strings.Contains(c.Title, t.Name) || strings.Contains(c.ID, t.Name)
 	})
+}
+
+// orNone: a client that reads without saying what is judged as reading nothing in
+// particular. What must not be read is out of its reach anyway.
+func orNone(paths []string) []string {
+	if len(paths) == 0 {
+		return []string{""}
+	}
+	return paths
+}
+
+// putEach allows a call if it may have each of its files.
+func (s *conversation) putEach(tool, field string, paths []string) session.Permission {
+	for _, path := range paths {
+		if p := s.put(tool, object{field: path}); !p.Allow {
+			return p
+		}
+	}
+	return session.Permission{Allow: true}
 }
 
 func (s *conversation) put(tool string, input object) session.Permission {

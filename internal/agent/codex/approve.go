@@ -15,6 +15,9 @@ const (
 	codeInvalidParams = -32602
 )
 
+// unknownFiles refuses a change when not each of its files is known.
+var unknownFiles = session.Permission{Reason: "the files of this change are not known"}
+
 // asked answers a request of the client. What is not known is refused, and what was
 // cut, because not all of it was read.
 func (s *conversation) asked(l line, cut bool) {
@@ -40,11 +43,11 @@ func (s *conversation) asked(l line, cut bool) {
 		s.decide(p.ItemID, "exec_command", perm, reply)
 	case "item/fileChange/requestApproval":
 		it, known := s.stream.items[p.ItemID]
-		perm := session.Permission{Reason: "the files of this change are not known"}
+		perm := unknownFiles
 		switch {
 		case p.GrantRoot != "":
 			perm = session.Permission{Reason: "no further folder may be written"}
-		case known && len(it.Changes) > 0:
+		case known && it.Type == "fileChange":
 			perm = s.judgeItem(it, "", "", nil)
 		}
 		s.decide(p.ItemID, "apply_patch", perm, reply)
@@ -96,7 +99,13 @@ func (s *conversation) decide(id, tool string, p session.Permission, reply func(
 // be changed, only allowed: rewrites of the toolchain do not apply.
 func (s *conversation) judgeItem(it item, command, cwd string, actions []action) session.Permission {
 	if it.Type == "fileChange" {
+		if len(it.Changes) == 0 {
+			return unknownFiles
+		}
 		for _, c := range it.Changes {
+			if c.Path == "" {
+				return unknownFiles
+			}
 			for _, path := range []string{c.Path, c.Kind.MovePath} {
 				if path == "" {
 					continue

@@ -81,6 +81,9 @@ func asks(t *testing.T, phase, line string) (answer string, judged []string) {
 	s := newConversation(t.Context(), client.NewSession(req, nil, nil, 0))
 	s.Out = client.NewOutbox(nopCloser{&out})
 	s.stream.items["f"] = item{Type: "fileChange", ID: "f", Changes: []change{{Path: "/p/a.go"}, {Path: "/p/secret"}}}
+	s.stream.items["nameless"] = item{Type: "fileChange", ID: "nameless", Changes: []change{{Path: "/p/a.go"}, {}}}
+	s.stream.items["empty"] = item{Type: "fileChange", ID: "empty"}
+	s.stream.items["command"] = item{Type: "commandExecution", ID: "command", Command: "x", Changes: []change{{Path: "/p/a.go"}}}
 	l, ok := parse([]byte(line))
 	if !ok {
 		t.Fatal(line)
@@ -152,6 +155,12 @@ func TestApprovals(t *testing.T) {
 			`"params":{"itemId":"f"}}`, `"decline"`, "Edit"},
 		{"files that nobody told us", "building", `{"id":7,"method":"item/fileChange/requestApproval",` +
 			`"params":{"itemId":"other"}}`, `"decline"`, ""},
+		{"a file without a name", "building", `{"id":7,"method":"item/fileChange/requestApproval",` +
+			`"params":{"itemId":"nameless"}}`, `"decline"`, "Edit"},
+		{"a change of no file", "building", `{"id":7,"method":"item/fileChange/requestApproval",` +
+			`"params":{"itemId":"empty"}}`, `"decline"`, ""},
+		{"a change that is a command", "building", `{"id":7,"method":"item/fileChange/requestApproval",` +
+			`"params":{"itemId":"command"}}`, `"decline"`, ""},
 		{"a tool that is not offered",
 			"building", `{"id":7,"method":"item/tool/call","params":{"callId":"c","tool":"other"}}`, `-32602`, ""},
 		{"a question for a person", "building", `{"id":7,"method":"item/tool/requestUserInput","params":{}}`, `"answers":{}`,
