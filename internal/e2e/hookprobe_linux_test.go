@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"git-ralph/fixtures/long"
 	"git-ralph/guard"
 	"git-ralph/guard/hook"
 	"git-ralph/internal/agent/claude"
@@ -148,7 +149,7 @@ func probeHook(t *testing.T, client string) result {
 // before it gets work.
 func TestHookProbe(t *testing.T) {
 	t.Parallel()
-	for _, r := range []struct {
+	for _, r := range long.Sample(t, []struct {
 		mode string
 		code int
 		says string
@@ -161,7 +162,7 @@ func TestHookProbe(t *testing.T) {
 		{"wrong path", 8, "without asking the hook"},
 		{"no policy", 8, "without asking the hook"},
 		{"dumb", 8, "did not make the tool call: Not logged in"},
-	} {
+	}, 4) {
 		t.Run(r.mode, func(t *testing.T) {
 			t.Parallel()
 			got := probeHook(t, clientThat(t, "unset BE_GIT_RALPH\nBE_CLIENT='"+r.mode+"' exec '"+self(t)+
