@@ -55,7 +55,7 @@ func TestHonesty(t *testing.T) {
 	write := os.Getenv("RALPH_HONESTY") != ""
 	list, loops := liars, loops
 	if !write {
-		list = long.Sample(t, liars, 7)
+		list = long.Sample(t, liars, 12)
 	}
 	if !write && !long.On() {
 		loops = loops[len(loops)-1:] // nothing is asserted of the others

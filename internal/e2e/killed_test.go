@@ -37,7 +37,7 @@ func TestKilledAnywhere(t *testing.T) {
 			strings.HasPrefix(n, "share:") || strings.HasPrefix(n, "claim:") ||
 			strings.HasPrefix(n, "join:") || n == "keep:published" // only with a remote
 	})
-	names = long.Sample(t, names, 18)
+	names = long.Sample(t, names, 30)
 	var mu sync.Mutex
 	reached := map[string]int{}
 	t.Run("at", func(t *testing.T) {

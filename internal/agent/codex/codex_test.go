@@ -83,7 +83,8 @@ func asks(t *testing.T, phase, line string) (answer string, judged []string) {
 	s.stream.items["f"] = item{Type: "fileChange", ID: "f", Changes: []change{{Path: "/p/a.go"}, {Path: "/p/secret"}}}
 	s.stream.items["nameless"] = item{Type: "fileChange", ID: "nameless", Changes: []change{{Path: "/p/a.go"}, {}}}
 	s.stream.items["empty"] = item{Type: "fileChange", ID: "empty"}
-	s.stream.items["command"] = item{Type: "commandExecution", ID: "command", Command: "x", Changes: []change{{Path: "/p/a.go"}}}
+	s.stream.items["command"] = item{Type: "commandExecution", ID: "command", Command: "x",
+		Changes: []change{{Path: "/p/a.go"}}}
 	l, ok := parse([]byte(line))
 	if !ok {
 		t.Fatal(line)
