@@ -14,18 +14,12 @@ import (
 // at. Processes that skip names, and gits that only read objects, are left
 // out; skip may be nil.
 func GitRunning(skip func(pid int, args string) bool, dirs ...string) (running, known bool) {
-	t, err := table()
+	t, err := named("git")
 	if err != nil {
 		return false, false
 	}
 	for _, e := range t {
-		if e.zombie {
-			continue
-		}
 		proc := "/proc/" + strconv.Itoa(e.pid)
-		if !strings.HasPrefix(strings.TrimPrefix(e.name, "."), "git") {
-			continue
-		}
 		if skip != nil && e.name == "git-ralph" {
 			continue // the caller knows the locks of these by their notes
 		}
