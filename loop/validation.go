@@ -11,6 +11,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/refusal"
 	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
@@ -53,6 +54,10 @@ func (l *Loop) validate(ctx context.Context, s state.State, failure string) (End
 		for _, p := range sp.Problems {
 			l.Log("%s: %s", sp.Path, p)
 		}
+	}
+	if n == 0 && v.fresh.Pass && len(v.fresh.Runs) == 0 && !l.Settings.Unchecked {
+		return Ending{}, refusal.New(refusal.Unprovable,
+			"there are no checks, no verify commands and no acceptance criteria, so nothing could be validated")
 	}
 	rep := state.Report{Commit: object.Hex(tip), Checks: []state.ReportCheck{}, Specs: []state.ReportSpec{}}
 	var end Ending
