@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -371,6 +372,34 @@ func (r *Repo) ReadIntent() (*Intent, error) {
 		}
 	}
 	return &in, nil
+}
+
+// CutShort are the worktrees in which a keep of a dead process waits to be finished.
+func (r *Repo) CutShort() ([]string, error) {
+	list, err := os.ReadDir(r.Dir())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("look for keeps that were cut short: %w", err)
+	}
+	var worktrees []string
+	for _, d := range list {
+		rest, is := strings.CutPrefix(d.Name(), "intent")
+		if !is || rest != "" && rest[0] != '.' {
+			continue
+		}
+		var in Intent
+		data, err := os.ReadFile(filepath.Join(r.Dir(), d.Name()))
+		if errors.Is(err, fs.ErrNotExist) || err == nil && json.Unmarshal(data, &in) == nil && in.Alive() {
+			continue
+		}
+		name := "main"
+		if rest != "" {
+			if name, err = url.PathUnescape(rest[1:]); err != nil {
+				name = rest[1:]
+			}
+		}
+		worktrees = append(worktrees, name)
+	}
+	return worktrees, nil
 }
 
 // dropOrphans removes prepared index.lock files whose process died before its

@@ -2,16 +2,19 @@ package gitstate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"git-ralph/gitstate/object"
+	"git-ralph/internal/proc"
 )
 
 // TestFailedKeepIsFinished: a process that moved the refs but could not put the index
@@ -50,6 +53,25 @@ func TestFailedKeepIsFinished(t *testing.T) {
 	must(t, err)
 	if in == nil || in.EventID != "event" {
 		t.Errorf("its intent: %+v", in)
+	}
+}
+
+// TestCutShort: keeps of dead processes are found in all worktrees, those of living ones are not.
+func TestCutShort(t *testing.T) {
+	_, g := watchedRepo(t)
+	must(t, g.EnsureDir())
+	dead := Intent{Identity: proc.Identity{Pid: 1 << 30, BootID: "another", StartTime: 1}}
+	for name, in := range map[string]Intent{"intent": dead, "intent.a%2Fb": dead, "intention": dead,
+		"intent.living": {Identity: proc.Self()}} {
+		data, err := json.Marshal(in)
+		must(t, err)
+		must(t, os.WriteFile(filepath.Join(g.Dir(), name), data, 0o600))
+	}
+	must(t, os.WriteFile(filepath.Join(g.Dir(), "intent.torn"), []byte("{"), 0o600))
+	got, err := g.CutShort()
+	must(t, err)
+	if want := []string{"main", "a/b", "torn"}; !slices.Equal(got, want) {
+		t.Errorf("cut short: %q, want %q", got, want)
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -319,9 +317,17 @@ func (c *checkup) locks(context.Context) error {
 			"%s is locked by a process that is dead", name)
 		f.Repaired = removed[l.Path]
 	}
-	if _, err := os.Lstat(filepath.Join(c.j.Repo.Dir(), "intent")); err == nil {
-		c.fault("locks", object.Zero, "git ralph start, or any command that writes, finishes it",
-			"a keep was cut short by a crash")
+	cut, err := c.j.Repo.CutShort()
+	if err != nil {
+		return err
+	}
+	for _, worktree := range cut {
+		where := ""
+		if worktree != c.j.Repo.WorktreeName() {
+			where = " in worktree " + worktree
+		}
+		c.fault("locks", object.Zero, "git ralph start, or any command that writes, finishes it"+where,
+			"a keep was cut short by a crash%s", where)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ type LogCmd struct {
 	Number    int      `short:"n" name:"max-count" placeholder:"N" help:"At most N entries."`
 	Task      string   `complete:"tasks" placeholder:"ID" help:"Only what concerns a task."`
 	Event     []string `complete:"events" sep:"," placeholder:"TYPE" help:"Only events of these types, such as iteration."`
-	Iteration int      `complete:"iterations" placeholder:"N" help:"Only what belongs to an iteration."`
+	Iteration *int     `complete:"iterations" placeholder:"N" help:"Only what belongs to an iteration."`
 	Verdict   string   `complete:"=keep,reject" placeholder:"keep|reject" help:"Only iterations that ended so."`
 	Since     string   `placeholder:"TIME" help:"Only what is newer: 2h, 3d, yesterday, 2026-11-22."`
 	Stat      bool     `help:"Show which files each attempt changed, and how much."`
@@ -102,8 +102,12 @@ func (c *LogCmd) Run(a *App) error {
 
 // filter reads what was asked for.
 func (c *LogCmd) filter() (logFilter, error) {
-	f := logFilter{events: map[state.EventType]bool{}, iteration: c.Iteration,
-		verdict: state.Verdict(strings.ToLower(c.Verdict))}
+	f := logFilter{events: map[state.EventType]bool{}, verdict: state.Verdict(strings.ToLower(c.Verdict))}
+	if c.Iteration != nil {
+		if f.iteration = *c.Iteration; f.iteration < 1 {
+			return f, usage("git ralph log --event iteration lists them", "iterations are counted from 1, not %d", f.iteration)
+		}
+	}
 	for _, t := range trimmed(c.Event) {
 		kind := state.EventType(strings.ToLower(t))
 		if !slices.Contains(view.Events, kind) {

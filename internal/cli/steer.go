@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -206,8 +207,8 @@ func (a *App) noteEvent(text string) state.Event {
 
 // SetCmd is `git ralph set`.
 type SetCmd struct {
-	Key   string `complete:"settable" arg:"" optional:"" help:"The setting, such as mode or limits.session_usd; none lists what can be set."`
-	Value string `arg:"" optional:"" help:"Its value for this run."`
+	Key   string  `complete:"settable" arg:"" optional:"" help:"The setting, such as mode or limits.session_usd; none lists what can be set."`
+	Value *string `arg:"" optional:"" help:"Its value for this run."`
 }
 
 // Help says more.
@@ -218,10 +219,10 @@ func (SetCmd) Help() string {
 
 // Run overrides a setting of the run.
 func (c *SetCmd) Run(a *App) error {
-	if c.Value == "" {
+	if c.Value == nil {
 		return c.list(a)
 	}
-	key, value, err := config.ParseSet(c.Key, c.Value)
+	key, value, err := config.ParseSet(c.Key, *c.Value)
 	if err != nil {
 		return &gitstate.HintError{Err: err, Hint: hintOf(err), Code: 2}
 	}
@@ -235,10 +236,10 @@ func (c *SetCmd) Run(a *App) error {
 		return err
 	}
 	if !changed {
-		a.printf("%s is %s already\n", key, value)
+		a.printf("%s is %s already\n", key, cmp.Or(value, `""`))
 		return nil
 	}
-	a.printf("%s = %s from the next iteration on\n", key, value)
+	a.printf("%s = %s from the next iteration on\n", key, cmp.Or(value, `""`))
 	set, err := a.Settings(nil, nil)
 	if err != nil {
 		return err

@@ -134,11 +134,11 @@ func (f form) named(args map[string]any, options *[]string) ([]string, error) {
 			continue
 		}
 		switch on, isBool := v.(bool); {
-		case isBool && on:
+		case isBool && on && isSwitch(flag):
 			*options = append(*options, "--"+flag)
-		case !isBool && !isSwitch(flag):
+		case !isSwitch(flag):
 			word, ok := plainText(v)
-			if !ok {
+			if isBool || !ok {
 				return nil, fmt.Errorf("%s is a text or a number, not %T", flag, v)
 			}
 			*options = append(*options, "--"+flag+"="+word)

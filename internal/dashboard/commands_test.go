@@ -34,6 +34,7 @@ func TestWords(t *testing.T) {
 		"an option as the command":       `{"command":"--help"}`,
 		"an unknown argument":            `{"command":"pause","args":{"dir":"/"}}`,
 		"an unknown key":                 `{"command":"pause","dir":"/"}`,
+		"a reason that is none":          `{"command":"skip","args":{"id":"T-1","reason":true}}`,
 		"a list in a list":               `{"command":"skip","args":[["T-1"]]}`,
 		"a zero byte":                    `{"command":"inject","args":["a\u0000b"]}`,
 		"no object":                      `"pause"`,

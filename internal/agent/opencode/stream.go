@@ -165,7 +165,10 @@ func (t *stream) step(s *client.Prompts, l line) {
 	if own {
 		t.stop = p.Reason
 	}
-	if !t.counted[p.ID] && len(t.counted) < maxTracked {
+	if !t.counted[p.ID] {
+		if len(t.counted) >= maxTracked {
+			clear(t.counted) // the two reports of a request follow each other
+		}
 		t.counted[p.ID] = true
 		u := session.Usage{Input: client.Count(p.Tokens.Input), Output: client.Count(p.Tokens.Output) +
 			client.Count(p.Tokens.Reasoning),
