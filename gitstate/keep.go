@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -374,32 +373,17 @@ func (r *Repo) ReadIntent() (*Intent, error) {
 	return &in, nil
 }
 
-// CutShort are the worktrees in which a keep of a dead process waits to be finished.
-func (r *Repo) CutShort() ([]string, error) {
-	list, err := os.ReadDir(r.Dir())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("look for keeps that were cut short: %w", err)
+// CutShort says whether a keep of a dead process waits in this worktree to be finished.
+func (r *Repo) CutShort() (bool, error) {
+	data, err := os.ReadFile(r.intentPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
-	var worktrees []string
-	for _, d := range list {
-		rest, is := strings.CutPrefix(d.Name(), "intent")
-		if !is || rest != "" && rest[0] != '.' {
-			continue
-		}
-		var in Intent
-		data, err := os.ReadFile(filepath.Join(r.Dir(), d.Name()))
-		if errors.Is(err, fs.ErrNotExist) || err == nil && json.Unmarshal(data, &in) == nil && in.Alive() {
-			continue
-		}
-		name := "main"
-		if rest != "" {
-			if name, err = url.PathUnescape(rest[1:]); err != nil {
-				name = rest[1:]
-			}
-		}
-		worktrees = append(worktrees, name)
+	if err != nil {
+		return false, fmt.Errorf("read the intent: %w", err)
 	}
-	return worktrees, nil
+	var in Intent
+	return json.Unmarshal(data, &in) != nil || !in.Alive(), nil
 }
 
 // dropOrphans removes prepared index.lock files whose process died before its

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -56,23 +55,36 @@ func TestFailedKeepIsFinished(t *testing.T) {
 	}
 }
 
-// TestCutShort: keeps of dead processes are found in all worktrees, those of living ones are not.
+// TestCutShort: a keep of a dead process is found in its own worktree, that of a living one
+// is not.
 func TestCutShort(t *testing.T) {
-	_, g := watchedRepo(t)
-	must(t, g.EnsureDir())
-	dead := Intent{Identity: proc.Identity{Pid: 1 << 30, BootID: "another", StartTime: 1}}
-	for name, in := range map[string]Intent{"intent": dead, "intent.a%2Fb": dead, "intention": dead,
-		"intent.living": {Identity: proc.Self()}} {
-		data, err := json.Marshal(in)
-		must(t, err)
-		must(t, os.WriteFile(filepath.Join(g.Dir(), name), data, 0o600))
-	}
-	must(t, os.WriteFile(filepath.Join(g.Dir(), "intent.torn"), []byte("{"), 0o600))
-	got, err := g.CutShort()
+	r, main := watchedRepo(t)
+	r.Git("worktree", "add", "-q", "--detach", "../linked")
+	linked, err := Open(t.Context(), filepath.Join(r.Dir, "../linked"), r.Env)
 	must(t, err)
-	if want := []string{"main", "a/b", "torn"}; !slices.Equal(got, want) {
-		t.Errorf("cut short: %q, want %q", got, want)
+	t.Cleanup(func() { linked.Close() })
+	must(t, main.EnsureDir())
+	write := func(g *Repo, id proc.Identity) {
+		t.Helper()
+		data, err := json.Marshal(Intent{Identity: id})
+		must(t, err)
+		must(t, os.WriteFile(g.intentPath(), data, 0o600))
 	}
+	look := func(why string, wantMain, wantLinked bool) {
+		t.Helper()
+		inMain, err1 := main.CutShort()
+		inLinked, err2 := linked.CutShort()
+		if err := errors.Join(err1, err2); err != nil || inMain != wantMain || inLinked != wantLinked {
+			t.Errorf("%s: cut short in the main worktree %v, in the linked one %v, %v", why, inMain, inLinked, err)
+		}
+	}
+	look("no keep", false, false)
+	write(linked, proc.Identity{Pid: 1 << 30, BootID: "another", StartTime: 1})
+	look("a dead one in the linked worktree", false, true)
+	write(main, proc.Self())
+	look("a living one in the main worktree", false, true)
+	must(t, os.WriteFile(main.intentPath(), []byte("{"), 0o600))
+	look("a torn one in the main worktree", true, true)
 }
 
 // TestKeep: branch and journal move together or not at all. The intent stays only if

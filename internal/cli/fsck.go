@@ -318,18 +318,11 @@ func (c *checkup) locks(context.Context) error {
 		f.Repaired = removed[l.Path]
 	}
 	cut, err := c.j.Repo.CutShort()
-	if err != nil {
-		return err
+	if cut {
+		c.fault("locks", object.Zero, "git ralph start, or any command that writes, finishes it",
+			"a keep was cut short by a crash")
 	}
-	for _, worktree := range cut {
-		where := ""
-		if worktree != c.j.Repo.WorktreeName() {
-			where = " in worktree " + worktree
-		}
-		c.fault("locks", object.Zero, "git ralph start, or any command that writes, finishes it"+where,
-			"a keep was cut short by a crash%s", where)
-	}
-	return nil
+	return err
 }
 
 // objects has git walk all that our refs reach and branches do not, without the

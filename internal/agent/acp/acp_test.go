@@ -34,7 +34,7 @@ func say(t *testing.T, lines ...string) (told []string, s *conversation) {
 	return strings.Split(strings.TrimSpace(out.String()), "\n"), s
 }
 
-const begins = `{"id":"ralph-session","result":{"sessionId":"s-1"}}`
+const beginning = `{"id":"ralph-session","result":{"sessionId":"s-1"}}`
 
 func TestPermissions(t *testing.T) {
 	const options = `[{"optionId":"always","kind":"allow_always"},{"optionId":"yes","kind":"allow_once"},` +
@@ -59,6 +59,15 @@ func TestPermissions(t *testing.T) {
 			`"kind":"search","locations":[{"path":"/p/secret"},{"path":"/p/a"}]`, options, `"no"`},
 		{"files that are read", `"kind":"read","locations":[{"path":"/p/b"},{"path":"/p/a"}]`, options, `"yes"`},
 		{"one of our tools", `"kind":"other","title":"ralph_submit_handoff (ralph MCP Server)"`, options, `"yes"`},
+		{"one of our tools after its server",
+			`"kind":"other","title":"mcp__ralph__ralph_submit_handoff"`, options, `"yes"`},
+		{"one of our tools with arguments",
+			`"title":"ralph: ralph_submit_handoff: {\"summary\":\"x\"}"`, options, `"yes"`},
+		{"one of our tools by the id alone",
+			`"kind":"other","toolCallId":"ralph_submit_handoff-17","title":"submit"`, options, `"yes"`},
+		{"our name among the arguments of another tool",
+			`"kind":"other","title":"launch: ralph_submit_handoff"`, options, `"no"`},
+		{"a tool whose name beginning as ours", `"kind":"other","title":"ralph_submit_handoff_and_more"`, options, `"no"`},
 		{"our name in a command", `"kind":"execute","title":"git commit -m ralph_submit_handoff"`, options, `"no"`},
 		{"a tool that nobody knows", `"kind":"other","title":"launch"`, options, `"no"`},
 		{"an allowance for good is not given", `"kind":"think"`,
@@ -66,14 +75,14 @@ func TestPermissions(t *testing.T) {
 		{"nothing to refuse with", `"kind":"other"`, `[{"optionId":"yes","kind":"allow_once"}]`, `"cancelled"`},
 	}
 	for _, r := range rows {
-		told, _ := say(t, begins, `{"id":7,"method":"session/request_permission","params":{"sessionId":"s-1","toolCall":{`+
+		told, _ := say(t, beginning, `{"id":7,"method":"session/request_permission","params":{"sessionId":"s-1","toolCall":{`+
 			`"toolCallId":"c1",`+r.call+`},"options":`+r.options+`}}`)
 		if last := told[len(told)-1]; !strings.Contains(last, `"id":7`) || !strings.Contains(last, r.want) {
 			t.Errorf("%s: %s, want %s", r.why, last, r.want)
 		}
 	}
 	for _, method := range []string{"fs/write_text_file", "fs/read_text_file", "terminal/create", "something/new"} {
-		told, _ := say(t, begins, `{"id":7,"method":"`+method+`","params":{"path":"/p/x","content":"x"}}`)
+		told, _ := say(t, beginning, `{"id":7,"method":"`+method+`","params":{"path":"/p/x","content":"x"}}`)
 		if last := told[len(told)-1]; !strings.Contains(last, "-32601") {
 			t.Errorf("%s: %s", method, last)
 		}
@@ -85,14 +94,14 @@ func TestReasonsAreTold(t *testing.T) {
 	denied := `{"id":7,"method":"session/request_permission","params":{"toolCall":{"toolCallId":"c1","kind":"execute",` +
 		`"title":"git commit"},"options":[{"optionId":"no","kind":"reject_once"}]}}`
 	end := `{"id":"ralph-prompt","result":{"stopReason":"end_turn"}}`
-	told, s := say(t, begins, denied, end)
+	told, s := say(t, beginning, denied, end)
 	if last := told[len(told)-1]; !strings.Contains(last, "session/prompt") || !strings.Contains(last, "REASON") {
 		t.Errorf("told %q", told)
 	}
 	if s.First != nil {
 		t.Errorf("ended: %+v", s.First)
 	}
-	if told, s = say(t, begins, denied, end, end, end); s.First == nil || s.First.Kind != session.Completed ||
+	if told, s = say(t, beginning, denied, end, end, end); s.First == nil || s.First.Kind != session.Completed ||
 		len(told) != 3 {
 		t.Errorf("told %q, ended %+v", told, s.First)
 	}
@@ -117,7 +126,7 @@ func TestEndings(t *testing.T) {
 		{"something else", `"error":{"code":-32603,"message":"Internal error"}`, session.ProtocolError},
 	}
 	for _, r := range rows {
-		_, s := say(t, begins, `{"id":"ralph-prompt",`+r.line+`}`)
+		_, s := say(t, beginning, `{"id":"ralph-prompt",`+r.line+`}`)
 		if s.First == nil || s.First.Kind != r.want {
 			t.Errorf("%s: %+v, want %s", r.why, s.First, r.want)
 		}
@@ -125,7 +134,8 @@ func TestEndings(t *testing.T) {
 }
 
 func FuzzLine(f *testing.F) {
-	for _, l := range []string{begins, `{"id":"ralph-prompt","result":{"stopReason":"end_turn"}}`, `{"id":1,"method":"x"}`,
+	for _, l := range []string{beginning, `{"id":"ralph-prompt","result":{"stopReason":"end_turn"}}`,
+		`{"id":1,"method":"x"}`,
 		`{"method":"session/update","params":{"update":{"sessionUpdate":"usage_update","used":-1,"size":1e99,` +
 			`"cost":{"amount":1e300,"currency":"USD"}}}}`,
 		`{"method":"session/update","params":{"update":{"sessionUpdate":"tool_call","toolCallId":"a","kind":7,` +
@@ -134,7 +144,7 @@ func FuzzLine(f *testing.F) {
 		f.Add([]byte(l))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		_, s := say(t, begins, string(bytes.ReplaceAll(data, []byte("\n"), nil)))
+		_, s := say(t, beginning, string(bytes.ReplaceAll(data, []byte("\n"), nil)))
 		if s.usage.Total() < 0 {
 			t.Errorf("usage %+v", s.usage)
 		}

@@ -166,15 +166,33 @@ func (s *conversation) judge(c *call) session.Permission {
 }
 
 // ours says whether the call is one of our own tools, which the harness judges
-// itself. Clients put the server's name before the tool's, or behind it.
+// itself.
 func (s *conversation) ours(c *call) bool {
 	if c.Kind != "" && c.Kind != "other" {
 		return false
 	}
 	return slices.ContainsFunc(s.Request.ToolSpecs, func(t session.ToolSpec) bool {
-		return strings.Contains(c.Title, t.Name) || strings.Contains(c.ID, t.Name)
+		return begins(c.Title, t.Name) || begins(c.ID, t.Name)
 	})
 }
+
+// begins says whether a title or id begins with the name of one of our tools. Clients put
+// the server's name before the tool's, or behind it. What comes later are arguments, which
+// the model chooses.
+func begins(title, name string) bool {
+	title = strings.TrimPrefix(title, "mcp__")
+	for {
+		rest, found := strings.CutPrefix(title, "ralph")
+		if rest = strings.TrimLeft(rest, "_:./ -"); !found || strings.HasPrefix(title, name) {
+			break
+		}
+		title = rest
+	}
+	rest, found := strings.CutPrefix(title, name)
+	return found && (rest == "" || !strings.ContainsAny(rest[:1], wordBytes))
+}
+
+const wordBytes = "_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // orNone: a client that reads without saying what is judged as reading nothing in
 // particular. What must not be read is out of its reach anyway.
