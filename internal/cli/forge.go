@@ -31,6 +31,8 @@ type request struct {
 	URL    string
 	Draft  bool
 	Body   string
+	// OwnFork: its branch is in a fork that belongs to the owner of the remote.
+	OwnFork bool
 }
 
 // forgeOf tells the client by the address of a remote.
@@ -188,7 +190,7 @@ func (f forge) open(ctx context.Context, a *App, head, owner string) (*request, 
 			continue
 		}
 		return &request{Number: x.Number + x.IID, URL: x.URL + x.WebURL, Draft: x.IsDraft || x.Draft,
-			Body: x.Body + x.Description}, nil
+			Body: x.Body + x.Description, OwnFork: x.Fork}, nil
 	}
 	return nil, nil
 }

@@ -79,7 +79,7 @@ func (g *gate) Look(ctx context.Context) (*loop.PullRequest, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case at.Fork:
+	case at.Fork && !there.OwnFork:
 		return nil, nil // somebody else's branch of the same name
 	}
 	pr.Commit = at.Commit

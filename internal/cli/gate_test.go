@@ -62,8 +62,15 @@ func TestGateReadsTheClients(t *testing.T) {
 			pull("c1", check("CI / a", loop.RemotePending), check("b", loop.RemoteGreen), check("c", loop.RemoteRed),
 				check("d", loop.RemotePending)), false},
 		{"what gh prints may be no JSON", github, view + `pr\ checks) echo "a	pass" ;;`, nil, true},
-		{"a branch of a fork is not ours", github,
+		{"a stranger's branch of the same name is not ours", github, `pr\ list) echo '[{"number":7,"url":"u",
+			"isCrossRepository":true,"headRepositoryOwner":{"login":"eve"}}]' ;;` + view, nil, false},
+		{"a branch of a fork is not ours while nobody says whose it is", github,
 			`pr\ view) echo '{"headRefOid":"c1","isCrossRepository":true}' ;;`, nil, false},
+		{"a branch of the own fork is ours", github, `pr\ list) echo '[{"number":7,"url":"u",
+			"isCrossRepository":true,"headRepositoryOwner":{"login":"Pat"}}]' ;;
+			pr\ view) echo '{"headRefOid":"c1","isCrossRepository":true}' ;;
+			pr\ checks) echo '[{"name":"a","bucket":"fail"}]'; exit 1 ;;`,
+			pull("c1", check("a", loop.RemoteRed)), false},
 		{"a job of GitLab that may fail is not red, and one that a person starts is not waited for", gitlab,
 			list + `ci\ get) echo '{"sha":"c1","status":"failed","jobs":[{"name":"a","status":"success"},
 			{"name":"b","status":"failed","allow_failure":true},{"name":"c","status":"manual"},
@@ -79,14 +86,14 @@ func TestGateReadsTheClients(t *testing.T) {
 		{"there is none yet", gitlab, list + `ci\ get) echo "ERROR no pipeline found" >&2; exit 1 ;;`, merge(""), false},
 	} {
 		dir := t.TempDir()
-		script := "#!/bin/sh\ncase \"$1 $2\" in\npr\\ list) echo '[{\"number\":7,\"url\":\"u\",\"isDraft\":true}]' ;;\n" +
-			tt.cases + "\nesac\n"
+		script := "#!/bin/sh\ncase \"$1 $2\" in\n" + tt.cases +
+			"\npr\\ list) echo '[{\"number\":7,\"url\":\"u\",\"isDraft\":true}]' ;;\nesac\n"
 		if err := os.WriteFile(filepath.Join(dir, string(tt.client)), []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		a := &App{Ctx: context.Background(), Env: []string{"PATH=" + dir + string(os.PathListSeparator) + os.Getenv("PATH")},
 			repo: &gitstate.Repo{Root: dir}}
-		got, err := (&gate{a: a, to: prPlace{forge: tt.client, head: "x"}}).Look(context.Background())
+		got, err := (&gate{a: a, to: prPlace{forge: tt.client, head: "x", owner: "pat"}}).Look(context.Background())
 		if d := cmp.Diff(tt.want, got); d != "" || (err != nil) != tt.fails {
 			t.Errorf("%s: %v\n%s", tt.why, err, d)
 		}
