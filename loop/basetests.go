@@ -15,6 +15,7 @@ import (
 	"git-ralph/internal/proc"
 	"git-ralph/internal/stable"
 	"git-ralph/notes"
+	"git-ralph/plan"
 )
 
 // An iteration's verdict runs the tests of its own checkpoint. A test that one
@@ -172,10 +173,10 @@ func (l *Loop) touched(ctx context.Context, base, tip object.ID, s state.State) 
 		return nil, err
 	}
 	rng := base.String() + ".." + tip.String()
-	events := map[string][]string{}
+	said := map[string]rangeCommit{}
 	all, err := l.commitsOf(ctx, rng)
 	for _, c := range all {
-		events[c.id.String()] = c.events
+		said[c.id.String()] = c
 	}
 	if err != nil {
 		return nil, err
@@ -193,9 +194,11 @@ func (l *Loop) touched(ctx context.Context, base, tip object.ID, s state.State) 
 			return nil, err
 		}
 		c := branchCommit{id: id, parent: parent, at: len(line), trusted: true}
-		for _, e := range events[hash] {
+		for _, e := range said[hash].events {
 			if ev, ok := made[e]; ok {
-				c.trusted = c.trusted && (ev.Event.Result.TestsReleased || released(s, ev.Event))
+				c.trusted = c.trusted && (ev.Event.Result.TestsReleased || released(s, ev.Event.Task))
+			} else if v.redacted { // an iteration from before the journal began anew
+				c.trusted = c.trusted && released(s, said[hash].tasks...)
 			}
 		}
 		line = append(line, c)
@@ -222,11 +225,12 @@ func (l *Loop) touched(ctx context.Context, base, tip object.ID, s state.State) 
 	return history, nil
 }
 
-// released reports whether a user has since allowed the task of an iteration to
-// change tests.
-func released(s state.State, e state.Event) bool {
-	i := s.Plan.Find(e.Task)
-	return i >= 0 && s.Plan.Tasks[i].AllowTestChanges
+// released reports whether a user has since allowed the tasks of a commit to change tests.
+func released(s state.State, tasks ...plan.TaskID) bool {
+	return len(tasks) > 0 && !slices.ContainsFunc(tasks, func(id plan.TaskID) bool {
+		i := s.Plan.Find(id)
+		return i < 0 || !s.Plan.Tasks[i].AllowTestChanges
+	})
 }
 
 // apply applies the change from was to is to file by a three-way merge. On a

@@ -79,6 +79,8 @@ type Verification struct {
 	Rejected    int     `json:"rejected"`
 
 	Report *state.Report `json:"report"`
+
+	redacted bool // the journal began anew, without the iterations before
 }
 
 // OK says whether everything was proved. Nothing at all is not everything.
@@ -155,6 +157,9 @@ func (l *Loop) history(ctx context.Context, v *Verification) (map[string]journal
 	made := map[string]journal.Entry{}
 	err = l.Journal.Walk(ctx, func(e journal.Entry) (bool, error) {
 		r := e.Event.Result
+		if i := e.Event.Init; i != nil && i.Redacted != "" {
+			v.redacted = true
+		}
 		if e.Event.Type != state.EvIteration || r == nil {
 			return true, nil
 		}
@@ -185,11 +190,12 @@ type rangeCommit struct {
 	parents []object.ID
 	title   string
 	events  []string
+	tasks   []plan.TaskID
 	head    bool // no other commit of the range follows
 }
 
-// commitsOf lists the commits of a range, oldest first, with the event ids that
-// their messages carry.
+// commitsOf lists the commits of a range, oldest first, with the event ids and tasks
+// that their messages carry.
 func (l *Loop) commitsOf(ctx context.Context, rng string) ([]rangeCommit, error) {
 	args := []string{"log", "--reverse", "--topo-order", "-z", "--format=%H %P%n%B", "--end-of-options"}
 	if rng == "" {
@@ -226,6 +232,9 @@ func (l *Loop) commitsOf(ctx context.Context, rng string) ([]rangeCommit, error)
 		for line := range strings.Lines(body) {
 			if val, ok := strings.CutPrefix(strings.TrimSpace(line), "Ralph-Event-Id: "); ok {
 				c.events = append(c.events, strings.TrimSpace(val))
+			}
+			if val, ok := strings.CutPrefix(strings.TrimSpace(line), "Ralph-Task: "); ok {
+				c.tasks = append(c.tasks, plan.TaskID(strings.TrimSpace(val)))
 			}
 		}
 		list = append(list, c)
