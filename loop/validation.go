@@ -55,9 +55,14 @@ func (l *Loop) validate(ctx context.Context, s state.State, failure string) (End
 			l.Log("%s: %s", sp.Path, p)
 		}
 	}
-	if n == 0 && v.fresh.Pass && len(v.fresh.Runs) == 0 && !l.Settings.Unchecked {
-		return Ending{}, refusal.New(refusal.Unprovable,
-			"there are no checks, no verify commands and no acceptance criteria, so nothing could be validated")
+	green := slices.ContainsFunc(v.fresh.Runs, func(c state.CheckRun) bool { return c.Passed })
+	if n == 0 && v.fresh.Pass && !green && !l.Settings.Unchecked {
+		why := "there are no checks, no verify commands and no acceptance criteria, so nothing could be validated"
+		if excuses := l.Prover.Excuses(); len(excuses) > 0 {
+			why = "no check judges, and there are no acceptance criteria, so nothing could be validated: " +
+				strings.Join(excuses, ", ")
+		}
+		return Ending{}, refusal.New(refusal.Unprovable, "%s", why)
 	}
 	rep := state.Report{Commit: object.Hex(tip), Checks: []state.ReportCheck{}, Specs: []state.ReportSpec{}}
 	var end Ending
