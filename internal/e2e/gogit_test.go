@@ -10,6 +10,8 @@ import (
 	gogit "github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"git-ralph/fixtures/long"
 )
 
 // secondReader is unmodified go-git with its own storage and walkers.
@@ -24,6 +26,7 @@ type secondReader struct {
 // gives the expected values.
 func TestReadByGoGit(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "another program reads what the others have tried")
 	agent := doTask + "test \"$RALPH_ITERATION\" != 2 || touch broken\n"
 	p := newProject(t, agent, check, map[string]string{"sub/naïve name.txt": "x\n"})
 	for _, title := range []string{"the first thing", "the second thing", "the third thing, ünïcode"} {

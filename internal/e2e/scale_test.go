@@ -226,6 +226,7 @@ func TestScale(t *testing.T) {
 		measureScale(t, bin, sizes)
 		return
 	}
+	long.Only(t, "it compares a long journal with a short one")
 	t.Parallel()
 	early, late := scaledRepo(t, bin, 50, 80), scaledRepo(t, bin, long.Number(t, 200, 2000), 80)
 	var costs [2][3]cost
