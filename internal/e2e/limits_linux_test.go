@@ -17,7 +17,7 @@ func TestProcessesEnd(t *testing.T) {
 	t.Parallel()
 	const settings = "[loop]\nmax_attempts = 1\n[guard]\nprocesses = 300\n[validation]\nfresh = \"never\"\nflaky_reruns " +
 		"= 1\n"
-	for _, r := range []struct{ name, agent, check, said string }{
+	for _, r := range long.Sample(t, []struct{ name, agent, check, said string }{
 		{"an agent", "echo x > half\nwhile :; do sleep 1000 & done\n", check, "limit: processes"},
 		{"an agent of threads", "echo x > half; exec python3 -c 'import threading, time\nwhile True:\n" +
 			" try: threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n except RuntimeError: " +
@@ -26,7 +26,7 @@ func TestProcessesEnd(t *testing.T) {
 		{"a check", doTask, "[[checks]]\nname = \"test\"\nrun = \"test ! -e out-T-001.txt || while :; do sleep 1000 & " +
 			"done\"\n",
 			"checks: test (limit: processes)"},
-	} {
+	}, 2) {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
 			if _, err := exec.LookPath("python3"); err != nil && strings.Contains(r.agent, "python3") {

@@ -21,7 +21,7 @@ func TestOutputInTheWorktree(t *testing.T) {
 		{"its standard output", "git-ralph start > logs/night.log 2>&1"},
 		{"a file that is written on", "git-ralph start >> logs/night.log 2>&1"},
 		{"tee in its pipeline", "git-ralph start 2>&1 | tee logs/night.log"},
-	}, 2) {
+	}, 3) {
 		t.Run(strings.ReplaceAll(row.why, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, agent, check, map[string]string{"a": "a\n"})

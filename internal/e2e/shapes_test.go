@@ -23,7 +23,7 @@ type shape struct {
 
 var shapes = []shape{
 	{why: "a sparse checkout in cone mode", make: "git sparse-checkout set --cone src"},
-	{why: "a sparse checkout of patterns", make: "git sparse-checkout set --no-cone '/*' '!/other/'", short: true},
+	{why: "a sparse checkout of patterns", make: "git sparse-checkout set --no-cone '/*' '!/other/'"},
 	{why: "a split index", make: "git update-index --split-index"},
 	{why: "an index of version 4", make: "git update-index --index-version 4"},
 	{why: "an untracked cache",

@@ -107,6 +107,7 @@ func TestResetAfterKeep(t *testing.T) {
 // TestRewind takes work back by one commit and one entry.
 func TestRewind(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "the package loop rewinds")
 	p := worked(t)
 	var was, is struct {
 		Iteration int

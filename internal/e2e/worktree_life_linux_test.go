@@ -129,6 +129,7 @@ func TestLinkedKilledAnywhere(t *testing.T) {
 // the branch. Another git ralph command leaves its checkpoint alone.
 func TestLinkedBesideAPerson(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "a person and a run at once")
 	p := newProject(t, "touch \"$O/ready\"; while [ ! -e \"$O/go\" ]; do sleep 0.02; done\n"+doTask,
 		"[guard]\nwritable = [\"${O}\"]\n"+quick, map[string]string{"README": "hello\n"})
 	p.Env = append(p.Env, "O="+outside(p, "signals"))
