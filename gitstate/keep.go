@@ -346,17 +346,11 @@ func (r *Repo) ReadIntent() (*Intent, error) {
 		return nil, err
 	}
 	r.dropOrphans()
-	data, err := os.ReadFile(r.intentPath())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	in, err := r.intent()
+	if in == nil || err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the intent: %w", err)
-	}
-	var in Intent
-	if json.Unmarshal(data, &in) != nil || in.Pid == 0 {
-		// A torn file is of a machine that died while it was written: nothing
-		// after it had begun.
+	if in.Pid == 0 {
 		return nil, r.ClearIntent()
 	}
 	if in.Alive() && in.Identity != proc.Self() {
@@ -370,20 +364,30 @@ func (r *Repo) ReadIntent() (*Intent, error) {
 			}
 		}
 	}
+	return in, nil
+}
+
+// intent reads this worktree's intent; nil when there is none. That of a torn file has no
+// process: the machine died while it was written, and nothing after it had begun.
+func (r *Repo) intent() (*Intent, error) {
+	data, err := os.ReadFile(r.intentPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the intent: %w", err)
+	}
+	var in Intent
+	if json.Unmarshal(data, &in) != nil {
+		in = Intent{}
+	}
 	return &in, nil
 }
 
 // CutShort says whether a keep of a dead process waits in this worktree to be finished.
 func (r *Repo) CutShort() (bool, error) {
-	data, err := os.ReadFile(r.intentPath())
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read the intent: %w", err)
-	}
-	var in Intent
-	return json.Unmarshal(data, &in) != nil || !in.Alive(), nil
+	in, err := r.intent()
+	return in != nil && (in.Pid == 0 || !in.Alive()), err
 }
 
 // dropOrphans removes prepared index.lock files whose process died before its

@@ -56,14 +56,6 @@ func (l *Loop) validate(ctx context.Context, s state.State, failure string) (End
 		}
 	}
 	green := slices.ContainsFunc(v.fresh.Runs, func(c state.CheckRun) bool { return c.Passed })
-	if n == 0 && v.fresh.Pass && !green && !l.Settings.Unchecked {
-		why := "there are no checks, no verify commands and no acceptance criteria, so nothing could be validated"
-		if excuses := l.Prover.Excuses(); len(excuses) > 0 {
-			why = "no check judges, and there are no acceptance criteria, so nothing could be validated: " +
-				strings.Join(excuses, ", ")
-		}
-		return Ending{}, refusal.New(refusal.Unprovable, "%s", why)
-	}
 	rep := state.Report{Commit: object.Hex(tip), Checks: []state.ReportCheck{}, Specs: []state.ReportSpec{}}
 	var end Ending
 	if n > 0 {
@@ -95,6 +87,9 @@ func (l *Loop) validate(ctx context.Context, s state.State, failure string) (End
 		r.Passed = v.fresh.Pass && len(r.Tasks) == 0 && !slices.ContainsFunc(r.Specs, func(sp state.ReportSpec) bool {
 			return slices.ContainsFunc(sp.Criteria, func(c state.ReportCriterion) bool { return c.Verdict != "pass" })
 		})
+		if r.Passed && n == 0 && !green && !l.Settings.Unchecked {
+			return state.Event{}, l.nothingToValidate()
+		}
 		rep = r
 		return state.Event{Type: state.EvReport, Phase: state.Validation, Iteration: r.Iteration, Report: &r}, nil
 	})
@@ -102,6 +97,17 @@ func (l *Loop) validate(ctx context.Context, s state.State, failure string) (End
 		l.emit("phase", s, "", rep, "validation: %s", reportLine(rep))
 	}
 	return end, err
+}
+
+// nothingToValidate refuses a report that would pass although nothing was green and nothing
+// was judged.
+func (l *Loop) nothingToValidate() error {
+	if why := l.Prover.Excuses(); len(why) > 0 {
+		return refusal.New(refusal.Unprovable, "there are no acceptance criteria, and no check has to pass, so nothing "+
+			"could be validated: %s", strings.Join(why, ", "))
+	}
+	return refusal.New(refusal.Unprovable,
+		"there are no checks, no verify commands and no acceptance criteria, so nothing could be validated")
 }
 
 func (v *validation) missing(_ state.State, c session.Collected) []string {

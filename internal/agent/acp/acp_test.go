@@ -61,6 +61,7 @@ func TestPermissions(t *testing.T) {
 		{"one of our tools", `"kind":"other","title":"ralph_submit_handoff (ralph MCP Server)"`, options, `"yes"`},
 		{"one of our tools after its server",
 			`"kind":"other","title":"mcp__ralph__ralph_submit_handoff"`, options, `"yes"`},
+		{"one of our tools after a word for tools", `"title":"Tool: ralph/ralph_submit_handoff"`, options, `"yes"`},
 		{"one of our tools with arguments",
 			`"title":"ralph: ralph_submit_handoff: {\"summary\":\"x\"}"`, options, `"yes"`},
 		{"one of our tools by the id alone",

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"git-ralph/internal/agent/client"
+	"git-ralph/internal/text/lazyregexp"
 	"git-ralph/loop/session"
 )
 
@@ -176,23 +177,18 @@ func (s *conversation) ours(c *call) bool {
 	})
 }
 
-// begins says whether a title or id begins with the name of one of our tools. Clients put
-// the server's name before the tool's, or behind it. What comes later are arguments, which
-// the model chooses.
+// begins says whether a title or id begins with the name of one of our tools. Clients put a
+// word for tools and the server's name before it, or the server's name behind it. What
+// comes later are arguments, which the model chooses.
 func begins(title, name string) bool {
-	title = strings.TrimPrefix(title, "mcp__")
-	for {
-		rest, found := strings.CutPrefix(title, "ralph")
-		if rest = strings.TrimLeft(rest, "_:./ -"); !found || strings.HasPrefix(title, name) {
-			break
-		}
-		title = rest
-	}
-	rest, found := strings.CutPrefix(title, name)
-	return found && (rest == "" || !strings.ContainsAny(rest[:1], wordBytes))
+	before, after, found := strings.Cut(title, name)
+	return found && beforeName().MatchString(before) && !wordByte().MatchString(after)
 }
 
-const wordBytes = "_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+var (
+	beforeName = lazyregexp.New(`(?i)^(?:(?:mcp|tool|server|ralph)[_:./ -]+)*$`)
+	wordByte   = lazyregexp.New(`^\w`)
+)
 
 // orNone: a client that reads without saying what is judged as reading nothing in
 // particular. What must not be read is out of its reach anyway.
