@@ -14,12 +14,18 @@ import (
 // at. Processes that skip names, and gits that only read objects, are left
 // out; skip may be nil.
 func GitRunning(skip func(pid int, args string) bool, dirs ...string) (running, known bool) {
-	t, err := named("git")
+	t, err := table()
 	if err != nil {
 		return false, false
 	}
 	for _, e := range t {
+		if e.zombie {
+			continue
+		}
 		proc := "/proc/" + strconv.Itoa(e.pid)
+		if !strings.HasPrefix(strings.TrimPrefix(e.name, "."), "git") {
+			continue
+		}
 		if skip != nil && e.name == "git-ralph" {
 			continue // the caller knows the locks of these by their notes
 		}

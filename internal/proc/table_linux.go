@@ -21,8 +21,9 @@ func adoptOrphans() error {
 // stopSignal freezes a process; it cannot be caught.
 const stopSignal = syscall.SIGSTOP
 
-// listed are the processes that /proc shows.
-func listed() ([]int, error) {
+// table reads /proc. Of a process that ends between the list of names and the
+// look at it only the pid is known.
+func table() ([]entry, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil, err
@@ -32,45 +33,12 @@ func listed() ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := make([]int, 0, len(names))
+	t := make([]entry, 0, len(names))
 	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil {
-			list = append(list, pid)
-		}
-	}
-	return list, nil
-}
-
-// named are the living processes whose name, with or without a dot before it, begins
-// with prefix. A name alone is read several times as fast as all that table reads.
-func named(prefix string) ([]entry, error) {
-	list, err := listed()
-	if err != nil {
-		return nil, err
-	}
-	var t []entry
-	for _, pid := range list {
-		var room [64]byte
-		name, err := readProc(pid, "comm", room[:])
-		if err != nil || !bytes.HasPrefix(bytes.TrimPrefix(name, []byte(".")), []byte(prefix)) {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
 			continue
 		}
-		if e, ok := readEntry(pid); ok && !e.zombie {
-			t = append(t, e)
-		}
-	}
-	return t, nil
-}
-
-// table reads /proc. Of a process that ends between the list of names and the
-// look at it only the pid is known.
-func table() ([]entry, error) {
-	list, err := listed()
-	if err != nil {
-		return nil, err
-	}
-	t := make([]entry, 0, len(list))
-	for _, pid := range list {
 		e, ok := readEntry(pid)
 		if !ok {
 			e = entry{pid: pid, zombie: true, gone: true}
