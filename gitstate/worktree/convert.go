@@ -325,18 +325,19 @@ func (c *converter) add(ctx context.Context, work []unsettled) error {
 	return nil
 }
 
-func (c *converter) addPrivately(ctx context.Context, paths []string) (f *index.File, err error) {
-	for range prunedTries {
-		// A prune beside us may take what git has written before it is held: git writes it again.
-		if f, err = c.addOnce(ctx, paths); !errors.Is(err, object.ErrNotFound) {
+func (c *converter) addPrivately(ctx context.Context, paths []string) (*index.File, error) {
+	return unpruned(func() (*index.File, error) { return c.addOnce(ctx, paths) })
+}
+
+// unpruned writes again, some times, what a prune beside us has taken before it was held.
+func unpruned[T any](write func() (T, error)) (written T, err error) {
+	for range 20 {
+		if written, err = write(); !errors.Is(err, object.ErrNotFound) {
 			break
 		}
 	}
-	return f, err
+	return written, err
 }
-
-// prunedTries is how often git is asked again for what a prune takes at once.
-const prunedTries = 20
 
 func (c *converter) addOnce(ctx context.Context, paths []string) (*index.File, error) {
 	tmp, err := proc.TempDir("index")
@@ -395,13 +396,8 @@ func (c *converter) clean(ctx context.Context, path string) (object.ID, error) {
 	return object.Zero, fmt.Errorf("git did not add %q", path)
 }
 
-func (c *converter) hash(ctx context.Context, path string) (id object.ID, err error) {
-	for range prunedTries {
-		if id, err = c.hashOnce(ctx, path); !errors.Is(err, object.ErrNotFound) {
-			break
-		}
-	}
-	return id, err
+func (c *converter) hash(ctx context.Context, path string) (object.ID, error) {
+	return unpruned(func() (object.ID, error) { return c.hashOnce(ctx, path) })
 }
 
 func (c *converter) hashOnce(ctx context.Context, path string) (object.ID, error) {
