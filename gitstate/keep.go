@@ -390,17 +390,41 @@ func (r *Repo) CutShort() (bool, error) {
 	return in != nil && (in.Pid == 0 || !in.Alive()), err
 }
 
-// dropOrphans removes prepared index.lock files whose process died before its
-// intent named them.
+// dropOrphans removes prepared index files whose process died before its intent named
+// them: here, and in the other worktrees unless a loop is at work there.
 func (r *Repo) dropOrphans() {
-	list, _ := os.ReadDir(r.GitDir)
+	for _, path := range orphansIn(r.GitDir) {
+		os.Remove(path)
+	}
+	others, _ := r.linkedDirs()
+	for _, dir := range append(others, r.CommonDir) {
+		if dir == r.GitDir || len(orphansIn(dir)) == 0 {
+			continue
+		}
+		f, err := os.OpenFile(r.lockFile("worktree", r.worktreeOf(dir)), os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			continue
+		}
+		if flock(f) == nil {
+			for _, path := range orphansIn(dir) {
+				os.Remove(path)
+			}
+		}
+		f.Close()
+	}
+}
+
+// orphansIn are the prepared index files of dead processes in a git directory.
+func orphansIn(dir string) (paths []string) {
+	list, _ := os.ReadDir(dir)
 	for _, d := range list {
 		rest, is := strings.CutPrefix(d.Name(), "index.ralph-")
 		pid, _, _ := strings.Cut(rest, "-")
 		if n, err := strconv.Atoi(pid); is && err == nil && !proc.Alive(n, 0, "") {
-			os.Remove(filepath.Join(r.GitDir, d.Name()))
+			paths = append(paths, filepath.Join(dir, d.Name()))
 		}
 	}
+	return paths
 }
 
 // ClearIntent forgets the intent after its keep was finished or undone.

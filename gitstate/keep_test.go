@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -85,6 +87,55 @@ func TestCutShort(t *testing.T) {
 	look("a living one in the main worktree", false, true)
 	must(t, os.WriteFile(main.intentPath(), []byte("{"), 0o600))
 	look("a torn one in the main worktree", true, true)
+}
+
+// TestOrphansOfAllWorktrees: an index that a dead process had prepared goes, whichever worktree
+// it is of, unless a loop is at work there. That of a living process stays.
+func TestOrphansOfAllWorktrees(t *testing.T) {
+	r, main := watchedRepo(t)
+	must(t, main.EnsureDir())
+	open := func(name string) *Repo {
+		t.Helper()
+		r.Git("worktree", "add", "-q", "--detach", "../"+name)
+		w, err := Open(t.Context(), filepath.Join(r.Dir, "../"+name), r.Env)
+		must(t, err)
+		t.Cleanup(func() { w.Close() })
+		return w
+	}
+	idle, busy := open("idle"), open("busy")
+	lock, err := busy.LockWorktree()
+	must(t, err)
+	defer lock.Release()
+	var want []string
+	for _, w := range []*Repo{main, idle, busy} {
+		for _, pid := range []int{1 << 30, os.Getpid()} {
+			path := filepath.Join(w.GitDir, fmt.Sprintf("index.ralph-%d-1", pid))
+			must(t, os.WriteFile(path, nil, 0o600))
+			if w == busy || pid == os.Getpid() {
+				want = append(want, path)
+			}
+		}
+	}
+	_, err = main.ReadIntent()
+	must(t, err)
+	var left []string
+	for _, w := range []*Repo{main, idle, busy} {
+		paths, err := filepath.Glob(filepath.Join(w.GitDir, "index.ralph-*"))
+		must(t, err)
+		left = append(left, paths...)
+	}
+	slices.Sort(want)
+	if slices.Sort(left); !slices.Equal(left, want) {
+		t.Errorf("left are %q, want %q", left, want)
+	}
+	_, err = idle.ReadIntent()
+	must(t, err)
+	if lock.Release(); len(orphansIn(busy.GitDir)) != 1 {
+		t.Error("the index of the loop at work is gone")
+	}
+	if _, err = idle.ReadIntent(); err != nil || len(orphansIn(busy.GitDir)) != 0 {
+		t.Errorf("an index of a dead process is left: %v", err)
+	}
 }
 
 // TestKeep: branch and journal move together or not at all. The intent stays only if

@@ -54,11 +54,14 @@ func (r *Repo) lockFile(kind, name string) string {
 }
 
 // WorktreeName is the name of this worktree: "main" or the folder of a linked one.
-func (r *Repo) WorktreeName() string {
-	if r.GitDir == r.CommonDir {
+func (r *Repo) WorktreeName() string { return r.worktreeOf(r.GitDir) }
+
+// worktreeOf is the name of the worktree with a git directory.
+func (r *Repo) worktreeOf(gitDir string) string {
+	if gitDir == r.CommonDir {
 		return "main"
 	}
-	return filepath.Base(r.GitDir)
+	return filepath.Base(gitDir)
 }
 
 const thisWorktree = "this worktree"
