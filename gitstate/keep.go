@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"git-ralph/gitstate/object"
@@ -72,8 +73,8 @@ type Keep struct {
 	Message     string // for the reflogs
 	Deadline    time.Duration
 
-	// Entry makes the journal's next entry on its present tip and returns both.
-	// It is called again when the journal moved; everything it wrote is synced.
+	// Entry makes the journal's next entry on its present tip and returns both. It runs
+	// beside WriteIndex, and again when the journal moved; everything it wrote is synced.
 	Entry func() (tip, entry object.ID, err error)
 	// WriteIndex writes the new index into the open lock file and flushes it. nil = no
 	// worktree is moved (the branch is not checked out here).
@@ -106,6 +107,13 @@ func (r *Repo) Keep(ctx context.Context, k Keep) error {
 	}
 	step("keep:evidence")
 
+	draft := sync.OnceValue(func() (e drafted) {
+		e.tip, e.entry, e.err = k.Entry()
+		return e
+	})
+	drafting := make(chan struct{})
+	go func() { draft(); close(drafting) }()
+	defer func() { <-drafting }() // what it writes is the caller's again
 	lock, err := r.lockIndex(ctx, &k, step)
 	if err != nil {
 		return err
@@ -122,7 +130,7 @@ func (r *Repo) Keep(ctx context.Context, k Keep) error {
 		}
 	}
 	step("keep:index-written")
-	if err := r.commitKeep(ctx, &k, step); err != nil {
+	if err := r.commitKeep(ctx, &k, draft, step); err != nil {
 		return err
 	}
 	step("keep:refs-committed")
@@ -151,15 +159,20 @@ type NoteError struct{ Err error }
 func (e *NoteError) Error() string { return "write the note: " + e.Err.Error() }
 func (e *NoteError) Unwrap() error { return e.Err }
 
+// drafted is an entry that the journal may move to, if it is still where the entry begins.
+type drafted struct {
+	tip, entry object.ID
+	err        error
+}
+
 // commitKeep moves journal and branch. It tries again as long as only the
 // journal has moved meanwhile.
-func (r *Repo) commitKeep(ctx context.Context, k *Keep, step func(string)) error {
+func (r *Repo) commitKeep(ctx context.Context, k *Keep, draft func() drafted, step func(string)) error {
 	deadline := time.Now().Add(k.Deadline)
 	defer r.Queue(strings.TrimPrefix(k.JournalRef, headsPrefix), k.Deadline/3)()
-	for {
-		tip, entry, err := k.Entry()
-		if err != nil {
-			return err
+	for e := draft(); ; e.tip, e.entry, e.err = k.Entry() {
+		if e.err != nil {
+			return e.err
 		}
 		branch, _, err := r.Head(ctx)
 		if k.WriteIndex != nil && (err != nil || BranchRef(branch) != k.BranchRef) {
@@ -170,12 +183,15 @@ func (r *Repo) commitKeep(ctx context.Context, k *Keep, step func(string)) error
 		} else if now != k.Parent {
 			return fmt.Errorf("%w: %s is at %s", ErrBranchMoved, k.BranchRef, now)
 		}
+		if now, err := r.ReadRef(ctx, k.JournalRef); err == nil && now != e.tip && time.Now().Before(deadline) {
+			continue // somebody wrote to it before it was our turn
+		}
 		tx, err := r.PrepareRefs(k.Message,
-			RefUpdate{k.JournalRef, tip, entry}, RefUpdate{k.BranchRef, k.Parent, k.Commit})
+			RefUpdate{k.JournalRef, e.tip, e.entry}, RefUpdate{k.BranchRef, k.Parent, k.Commit})
 		if err == nil {
 			step("keep:refs-prepared")
 			if k.Publish != nil {
-				if perr := k.Publish(entry); perr != nil {
+				if perr := k.Publish(e.entry); perr != nil {
 					return errors.Join(perr, tx.Abort(), r.ClearIntent())
 				}
 				step("keep:published")

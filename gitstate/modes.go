@@ -105,8 +105,8 @@ func modesOf(base string, objects objectFolders, look func(rel string, st fs.Fil
 // gitDirs are the folder that all worktrees share and, in a linked one, its own.
 func (s *Snapshot) gitDirs() []string { return slices.Compact([]string{s.common, s.gitDir}) }
 
-// readAccess notes what modes are to be put back.
-func (s *Snapshot) readAccess() error {
+// NoteModes notes what PutBackModes is to put back.
+func (s *Snapshot) NoteModes() error {
 	s.access = map[string]access{}
 	for _, dir := range s.gitDirs() {
 		err := modesOf(dir, withoutObjects, func(rel string, st fs.FileInfo) error {
@@ -124,9 +124,13 @@ func (s *Snapshot) readAccess() error {
 
 // PutBackModes restores modes and owners of folders in the git directory. For files, and
 // for folders that git recreates, it only restores the owner's bits and removes new
-// world-write permission. It runs before anything is read, because a folder without its
-// modes hides everything below. It returns what it changed, relative to the git directory.
+// world-write permission. NoteModes has noted what they were. It runs before anything is
+// read, because a folder without its modes hides everything below. It returns what it
+// changed, relative to the git directory.
 func (s *Snapshot) PutBackModes() (changed []string, err error) {
+	if s.access == nil {
+		return nil, errors.New("the modes of the git directory were not noted")
+	}
 	var errs []error
 	for _, p := range s.places {
 		st, err := p.open.Stat()

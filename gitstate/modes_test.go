@@ -59,6 +59,9 @@ func TestModesComeBack(t *testing.T) {
 				return all
 			}
 			before, err := g.TakeSnapshot(context.Background(), nil)
+			if err == nil {
+				err = before.NoteModes()
+			}
 			must(t, err)
 			defer before.Close()
 			was := modes()

@@ -205,10 +205,25 @@ func eachRef(common, below string, w refWalk) error {
 // refChild is a `git update-ref --stdin` that stays: a transaction through it
 // costs a third of a millisecond, and its locks vanish when we are killed.
 type refChild struct {
+	msg   string // for the reflogs
 	child *proc.Child
 	out   *bufio.Reader
 	note  *proc.Writer // of the locks that it holds; nil = none could be left
 	held  map[string]os.FileInfo
+}
+
+// ReadyRefs starts the git that PrepareRefs will need for a message, so that it starts
+// beside other work. The caller calls the function that it returns at the end.
+func (r *Repo) ReadyRefs(msg string) (end func()) {
+	swap := func(c *refChild) {
+		if old := r.named.Swap(c); old != nil {
+			old.close()
+		}
+	}
+	if c, err := r.startRefs(msg); err == nil { // else PrepareRefs says why
+		swap(c)
+	}
+	return func() { swap(nil) }
 }
 
 func (r *Repo) startRefs(msg string) (*refChild, error) {
@@ -217,7 +232,7 @@ func (r *Repo) startRefs(msg string) (*refChild, error) {
 	if err != nil {
 		return nil, err
 	}
-	rc := &refChild{child: c, out: bufio.NewReader(c.Out)}
+	rc := &refChild{msg: msg, child: c, out: bufio.NewReader(c.Out)}
 	if r.EnsureDir() == nil {
 		if rc.note, err = proc.NewWriter(r.writersDir(), "git update-ref"); err == nil {
 			rc.note.WorksBy(c.Pid)
@@ -375,11 +390,12 @@ func (r *Repo) prepareRefs(msg string, ups []RefUpdate) (*RefTx, error) {
 	var c *refChild
 	if plain {
 		c = r.child.Swap(nil) // concurrent callers start their own
+		msg = "git ralph"
+	} else if c = r.named.Swap(nil); c != nil && c.msg != msg {
+		c.close()
+		c = nil
 	}
 	if c == nil {
-		if plain {
-			msg = "git ralph"
-		}
 		var err error
 		if c, err = r.startRefs(msg); err != nil {
 			return nil, err

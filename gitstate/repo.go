@@ -36,6 +36,8 @@ type Repo struct {
 	// child waits for the next transaction; questions of agents are recorded
 	// while the loop writes.
 	child atomic.Pointer[refChild]
+	// named is one that was started ahead for its message: see ReadyRefs.
+	named atomic.Pointer[refChild]
 
 	identity knownIdentity
 

@@ -123,9 +123,6 @@ func (r *Repo) TakeSnapshot(ctx context.Context, before *Snapshot) (*Snapshot, e
 		if s.outside, err = r.settingsFiles(ctx); err != nil {
 			return nil, err
 		}
-		if err := s.readAccess(); err != nil {
-			return nil, err
-		}
 	}
 	for _, dir := range slices.Compact([]string{r.Root, r.CommonDir, r.GitDir}) {
 		p, err := takePlace(dir)

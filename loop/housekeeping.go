@@ -15,12 +15,20 @@ import (
 // threshold is 6,700.
 const housekeepEvery = 25
 
+// releaseEvery is the number of iterations after which the second names of new objects
+// are removed. Before that all processes are looked at for a git that prunes.
+const releaseEvery = 8
+
 // housekeep keeps a repository fast over thousands of iterations. It removes
 // old evidence and lets git pack objects and refs when there are enough. We
 // never start git's automatic gc beside an agent. A failure stops nothing and
 // is reported once.
 func (l *Loop) housekeep(ctx context.Context) {
-	if err := l.Repo.ReleaseObjects(); err != nil && !l.untidy {
+	tidy := l.Repo.Store.EnsureAll
+	if l.since%releaseEvery == 0 {
+		tidy = l.Repo.ReleaseObjects
+	}
+	if err := tidy(); err != nil && !l.untidy {
 		l.untidy = true
 		l.Log("%v", err)
 	}

@@ -146,6 +146,11 @@ func (l *Loop) start(it *Ready) error {
 	if it.git, err = l.Repo.TakeSnapshot(l.background(), nil); err != nil {
 		return fmt.Errorf("note git's own state: %w", err)
 	}
+	if !l.isolated() {
+		if err := it.git.NoteModes(); err != nil {
+			return err
+		}
+	}
 	if it.ours, err = l.ours(); err != nil {
 		return err
 	}

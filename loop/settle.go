@@ -124,6 +124,7 @@ func (l *Loop) keep(ctx context.Context, it *attempt, j Verdict) (*attempt, erro
 	if err := l.Engine.Flush(kept(it.after.Changes)); err != nil {
 		return it, err
 	}
+	defer l.Repo.ReadyRefs("ralph: " + l.commitTitle(it))()
 	commit, err := l.commitCode(ctx, it, res)
 	if err != nil {
 		return it, err

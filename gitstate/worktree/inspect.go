@@ -176,7 +176,7 @@ func foldsCase(gitDir string) (bool, error) {
 }
 
 func (i *inspection) index(ctx context.Context) error {
-	_, data, err := readIndexFile(i.repo.IndexPath())
+	_, data, err := readIndexFile(i.repo.IndexPath(), nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

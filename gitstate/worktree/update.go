@@ -412,10 +412,17 @@ func (e *Engine) restoreIndex(ctx context.Context, lock *os.File, want IndexStat
 
 // IndexState is the user's index as entries, for a tamper check. A file that is
 // the one of the last checkpoint by its change time, which nobody can set, is not
-// read again.
+// read again; one with the same bytes is not taken apart.
 func (e *Engine) IndexState(ctx context.Context) (IndexState, error) {
-	if e.index != nil && e.index.whole && e.index.key.ctime != 0 && e.sameIndex() {
-		return e.index.state, nil
+	if e.index != nil && e.index.whole {
+		if e.index.key.ctime != 0 && e.sameIndex() {
+			return e.index.state, nil
+		}
+		_, data, done, err := e.readIndexBytes()
+		same := err == nil && !e.index.sum.IsZero() && index.Checksum(data) == e.index.sum && index.Intact(data)
+		if done(); same {
+			return e.index.state, nil
+		}
 	}
 	f, _, err := e.readIndex(ctx)
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 type indexView struct {
 	state IndexState
 	key   indexKey
-	whole bool // state comes from that one file alone
+	whole bool      // state comes from that one file alone
+	sum   object.ID // of the bytes of that file; zero = it has none
 }
 
 // indexKey says that an index file is still the one that was read.
@@ -64,7 +65,8 @@ func (r Repo) IndexPath() string { return filepath.Join(r.GitDir, "index") }
 // readIndex reads the user's index. No index file is an empty index. A split
 // one is made whole by git in a private copy.
 func (e *Engine) readIndex(ctx context.Context) (*index.File, indexKey, error) {
-	key, data, err := readIndexFile(e.repo.IndexPath())
+	key, data, done, err := e.readIndexBytes()
+	defer done()
 	if errors.Is(err, fs.ErrNotExist) {
 		return &index.File{Version: 2, NullHash: e.settings.skipHash}, key, nil
 	}
@@ -84,7 +86,23 @@ func (e *Engine) readIndex(ctx context.Context) (*index.File, indexKey, error) {
 	return f, key, nil
 }
 
-func readIndexFile(path string) (indexKey, []byte, error) {
+// readIndexBytes reads the index file. Done ends the use of data, and the next index is
+// read into the same memory.
+func (e *Engine) readIndexBytes() (key indexKey, data []byte, done func(), err error) {
+	var room []byte
+	if old := e.bytes.Swap(nil); old != nil {
+		room = *old
+	}
+	key, data, err = readIndexFile(e.repo.IndexPath(), room)
+	return key, data, func() {
+		if cap(data) <= 8<<20 {
+			e.bytes.Store(&data)
+		}
+	}, err
+}
+
+// readIndexFile reads an index file, into room if that is large enough.
+func readIndexFile(path string, room []byte) (indexKey, []byte, error) {
 	in, err := os.Open(path)
 	if err != nil {
 		return indexKey{}, nil, err
@@ -96,7 +114,7 @@ func readIndexFile(path string) (indexKey, []byte, error) {
 	}
 	st := infoStat(fi)
 	key := indexKey{st.size, st.mtime, st.ctime, st.ino, late(st, time.Now().UnixNano())}
-	data := make([]byte, st.size)
+	data := slices.Grow(room[:0], int(st.size))[:st.size]
 	if _, err := readFull(in, data); err != nil {
 		return key, nil, err
 	}
@@ -303,10 +321,12 @@ func adoptTrees(n *node, cache *index.CacheTree) {
 // readNodes reads the user's index as a snapshot. Its entries are kept nowhere
 // else: of a large index they would be most of what the process needs.
 func (e *Engine) readNodes(ctx context.Context) (*node, *indexView, error) {
-	key, data, err := readIndexFile(e.repo.IndexPath())
+	key, data, done, err := e.readIndexBytes()
 	if err == nil {
 		b := newNodeBuilder(e.modes, key.mtime)
 		f, err := index.Each(data, b.add)
+		sum := index.Checksum(data)
+		done()
 		if err == nil && !b.sparse && len(b.state.Unmerged) == 0 && f.Trees != nil && f.Trees.Entries >= 0 {
 			root := b.finish(f.Trees)
 			if root.treeOK {
@@ -316,7 +336,7 @@ func (e *Engine) readNodes(ctx context.Context) (*node, *indexView, error) {
 					// a scan of as many files and keeps the peak near git's own.
 					runtime.GC()
 				}
-				return root, &indexView{key: key, state: b.state, whole: true}, nil
+				return root, &indexView{key: key, state: b.state, whole: true, sum: sum}, nil
 			}
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"git-ralph/gitstate/ignore"
 	"git-ralph/gitstate/object"
@@ -77,7 +78,8 @@ type Engine struct {
 	index  *indexView // the index that last's tracked files come from
 	looked *node      // while last is nil: a snapshot to find attribute files
 
-	merging []file // while base merges: the files of one folder
+	merging []file                 // while base merges: the files of one folder
+	bytes   atomic.Pointer[[]byte] // that an index was read into, for the next one
 }
 
 // New opens the worktree. It reads git's configuration once.

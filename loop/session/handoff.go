@@ -8,14 +8,6 @@ import (
 	"os"
 )
 
-func readFull(r io.Reader, buf []byte) (int, error) {
-	n, err := io.ReadFull(r, buf)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		err = nil
-	}
-	return n, err
-}
-
 // maxHandoff is the largest handoff file that is read.
 const maxHandoff = 1 << 20
 
@@ -40,13 +32,12 @@ func ReadHandoff(path string) ([]byte, error) {
 		return nil, fmt.Errorf("the handoff cannot be read: %w", err)
 	}
 	defer f.Close()
-	buf := make([]byte, maxHandoff+1)
-	n, err := readFull(f, buf)
+	data, err := io.ReadAll(io.LimitReader(f, maxHandoff+1))
 	if err != nil {
 		return nil, fmt.Errorf("the handoff cannot be read: %w", err)
 	}
-	if n > maxHandoff {
+	if len(data) > maxHandoff {
 		return nil, fmt.Errorf("the handoff has more than %d bytes", maxHandoff)
 	}
-	return buf[:n], nil
+	return data, nil
 }

@@ -100,20 +100,46 @@ func Each(data []byte, add func(*Entry)) (*File, error) {
 		return nil, fmt.Errorf("index version %d is not known", f.Version)
 	}
 	end := len(data) - 20
-	sum := data[end:]
-	if bytes.Equal(sum, make([]byte, 20)) {
-		f.NullHash = true
-	} else if got := sha1.Sum(data[:end]); !bytes.Equal(got[:], sum) {
+	f.NullHash = Checksum(data).IsZero()
+	// The checksum takes as long as the entries do, and is made beside them.
+	right := make(chan bool, 1)
+	go func() { right <- f.NullHash || Intact(data) }()
+	err := f.decode(data[:end], add)
+	if !<-right {
 		return bad("the checksum is wrong")
 	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Checksum is what an index file says that its SHA-1 is; zero when it says nothing.
+func Checksum(data []byte) object.ID {
+	if len(data) < 20 {
+		return object.Zero
+	}
+	return object.ID(data[len(data)-20:])
+}
+
+// Intact reports whether the checksum of an index file is right.
+func Intact(data []byte) bool {
+	end := len(data) - 20
+	return end >= 0 && sha1.Sum(data[:end]) == [20]byte(data[end:])
+}
+
+// decode reads what is between the version and the checksum.
+func (f *File) decode(data []byte, add func(*Entry)) error {
+	bad := func(what string) error { return fmt.Errorf("damaged index: %s", what) }
+	end := len(data)
 	n := int(binary.BigEndian.Uint32(data[8:]))
 	if n > (end-12)/62+1 {
 		return bad("too many entries")
 	}
 	// A split index has entries without paths; its extension says so below.
-	pos, invalid, err := f.entries(data[:end], n, add)
+	pos, invalid, err := f.entries(data, n, add)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for pos < end {
 		if end-pos < 8 {
@@ -135,19 +161,16 @@ func Each(data []byte, add func(*Entry)) (*File, error) {
 			// Offsets into the old file.
 		case "link":
 			if !bytes.Equal(ext, make([]byte, len(ext))) {
-				return nil, ErrSplit
+				return ErrSplit
 			}
 		default:
 			if name[0] >= 'a' && name != "sdir" {
-				return nil, fmt.Errorf("index extension %q is not known", name)
+				return fmt.Errorf("index extension %q is not known", name)
 			}
 			f.Extensions = append(f.Extensions, Extension{name, bytes.Clone(ext)})
 		}
 	}
-	if invalid != nil {
-		return nil, invalid
-	}
-	return f, nil
+	return invalid
 }
 
 func (f *File) entries(data []byte, n int, add func(*Entry)) (pos int, invalid, err error) {
