@@ -3,9 +3,36 @@ package gitstate
 import (
 	"context"
 	"strings"
+	"unicode/utf8"
 
 	"git-ralph/gitstate/object"
 )
+
+// Signing says whether a commit is signed.
+type Signing bool
+
+const (
+	Signed   Signing = true
+	Unsigned Signing = false
+)
+
+// Commit makes the commit that git would make, byte for byte. It asks git itself for one
+// that it would write differently, or that is signed.
+func (r *Repo) Commit(ctx context.Context, msg string, sign Signing, tree object.ID, parents ...object.ID) (object.ID,
+	error) {
+	sig, plain := r.plainIdentity(ctx)
+	if plain && sign == Unsigned && utf8.ValidString(msg) && !strings.Contains(msg, "\x00") && strings.HasSuffix(msg, "\n") {
+		return r.Store.WriteCommit(object.CommitData{Tree: tree, Parents: parents, Author: sig, Committer: sig, Message: msg})
+	}
+	args := []string{tree.String(), "--no-gpg-sign"}
+	if sign == Signed {
+		args[1] = "-S"
+	}
+	for _, p := range parents {
+		args = append(args, "-p", p.String())
+	}
+	return r.CommitTree(ctx, msg, args...)
+}
 
 // CommitTree makes a commit through git itself: identity, encoding and
 // signature are the user's. Args are those of git commit-tree but the message.

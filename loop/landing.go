@@ -314,8 +314,7 @@ func (l *Lander) merge(ctx context.Context, p *Landing, tip object.ID) error {
 		p.Commits[i].Is = p.Commits[i].Was
 	}
 	msg := fmt.Sprintf("Merge branch '%s'\n", l.Linked.Branch)
-	p.To, err = repo.CommitTree(ctx, msg, tree.String(), "-p", p.From.String(), "-p", tip.String(),
-		signing(l.Loop.Settings.Sign))
+	p.To, err = repo.Commit(ctx, msg, gitstate.Signing(l.Loop.Settings.Sign), tree, p.From, tip)
 	return err
 }
 

@@ -381,22 +381,17 @@ func (l *Loop) commitMessage(it *attempt, res *state.Result) string {
 	return b.String()
 }
 
-// commitCode makes the code commit through git itself: identity, encoding and
-// signature are the user's. Nothing points to it yet.
+// commitCode makes the code commit as git would: identity, encoding and signature are
+// the user's. Nothing points to it yet.
 func (l *Loop) commitCode(ctx context.Context, it *attempt, res *state.Result) (object.ID, error) {
 	if err := l.Repo.Store.Sync(); err != nil {
 		return object.Zero, fmt.Errorf("write the kept work: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	args := []string{"commit-tree", it.after.Keep.String()}
+	var parents []object.ID
 	if !it.tip.IsZero() {
-		args = append(args, "-p", it.tip.String())
-	}
-	if l.Settings.Sign {
-		args = append(args, "-S")
-	} else {
-		args = append(args, "--no-gpg-sign")
+		parents = append(parents, it.tip)
 	}
 	msg := l.commitMessage(it, res)
 	if l.Settings.Hooks {
@@ -405,7 +400,7 @@ func (l *Loop) commitCode(ctx context.Context, it *attempt, res *state.Result) (
 			return object.Zero, err
 		}
 	}
-	id, err := l.Repo.CommitTree(ctx, msg, args[1:]...)
+	id, err := l.Repo.Commit(ctx, msg, gitstate.Signing(l.Settings.Sign), it.after.Keep, parents...)
 	if err != nil {
 		return object.Zero, fmt.Errorf("make the commit: %w", err)
 	}

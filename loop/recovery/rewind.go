@@ -310,11 +310,7 @@ func (r *Rewinder) commitTree(ctx context.Context, tree, parent object.ID, msg s
 	if err := r.Repo.Store.Sync(); err != nil {
 		return object.Zero, err
 	}
-	sign := "--no-gpg-sign"
-	if r.Sign {
-		sign = "-S"
-	}
-	id, err := r.Repo.CommitTree(ctx, msg, tree.String(), "-p", parent.String(), sign)
+	id, err := r.Repo.Commit(ctx, msg, gitstate.Signing(r.Sign), tree, parent)
 	if err != nil {
 		return object.Zero, fmt.Errorf("make the revert: %w", err)
 	}
