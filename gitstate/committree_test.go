@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"git-ralph/gitstate/object"
 	"git-ralph/fixtures/repo"
+	"git-ralph/gitstate/object"
 )
 
 // TestCommitIsGits: a commit is byte for byte what git makes of the same identity, time and

@@ -220,14 +220,23 @@ func (r *Repo) ReadyRefs(msg string) (end func()) {
 			old.close()
 		}
 	}
-	if c, err := r.startRefs(msg); err == nil { // else PrepareRefs says why
-		swap(c)
+	started := make(chan struct{})
+	go func() {
+		defer close(started)
+		if c, err := r.startRefs(msg); err == nil { // else PrepareRefs says why
+			swap(c)
+		}
+	}()
+	return func() {
+		<-started
+		swap(nil)
 	}
-	return func() { swap(nil) }
 }
 
 func (r *Repo) startRefs(msg string) (*refChild, error) {
-	c, err := r.Git.Child("-c", "core.fsync=reference", "-c", "core.logAllRefUpdates=always",
+	// An id is never a name here: git would look for a ref of that name in six places.
+	c, err := r.Git.Child("-c", "core.fsync=reference", "-c", "core.logAllRefUpdates=always", "-c",
+		"core.warnAmbiguousRefs=false",
 		"update-ref", "--create-reflog", "-m", strings.ReplaceAll(msg, "\n", " "), "--stdin")
 	if err != nil {
 		return nil, err
@@ -311,19 +320,19 @@ func (r *Repo) refLock(name string) string {
 	return filepath.Join(r.CommonDir, filepath.FromSlash(name)+".lock")
 }
 
-func (c *refChild) say(cmd, answer string) error {
-	if _, err := c.child.In.Write([]byte(cmd)); err != nil {
+// say sends commands and reads what git is to answer.
+func (c *refChild) say(cmds string, answers ...string) error {
+	if _, err := c.child.In.Write([]byte(cmds)); err != nil {
 		return c.fail(err)
 	}
-	if answer == "" {
-		return nil
-	}
-	line, err := c.out.ReadString('\n')
-	if err != nil {
-		return c.fail(err)
-	}
-	if strings.TrimSpace(line) != answer {
-		return c.fail(fmt.Errorf("git update-ref said %q", strings.TrimSpace(line)))
+	for _, answer := range answers {
+		line, err := c.out.ReadString('\n')
+		if err != nil {
+			return c.fail(err)
+		}
+		if strings.TrimSpace(line) != answer {
+			return c.fail(fmt.Errorf("git update-ref said %q", strings.TrimSpace(line)))
+		}
 	}
 	return nil
 }
@@ -413,10 +422,7 @@ func (r *Repo) prepareRefs(msg string, ups []RefUpdate) (*RefTx, error) {
 		}
 	}
 	c.begins(r, ups)
-	err := c.say("start\n", "start: ok")
-	if err == nil {
-		err = c.say(b.String()+"prepare\n", "prepare: ok")
-	}
+	err := c.say("start\n"+b.String()+"prepare\n", "start: ok", "prepare: ok")
 	if err != nil {
 		var hung *proc.HungError
 		if c.child.Killed() && !errors.As(err, &hung) {

@@ -17,7 +17,7 @@ const housekeepEvery = 25
 
 // releaseEvery is the number of iterations after which the second names of new objects
 // are removed. Before that all processes are looked at for a git that prunes.
-const releaseEvery = 8
+const releaseEvery = 4
 
 // housekeep keeps a repository fast over thousands of iterations. It removes
 // old evidence and lets git pack objects and refs when there are enough. We

@@ -74,7 +74,7 @@ type Loop struct {
 	tools        projectTools // programs in ignored folders
 	setUpAgain   bool         // some of them are gone
 	gating       gating
-	listed       treeLists              // trees of the last list of paths
+	listed       listing                // the last list of paths
 	folders      map[string]folderNames // where files of secrets were looked for
 }
 

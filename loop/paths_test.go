@@ -1,53 +1,65 @@
 package loop
 
 import (
+	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 
+	"git-ralph/fixtures/repo"
+	"git-ralph/gitstate"
 	"git-ralph/gitstate/object"
+	"git-ralph/loop/session"
 )
 
-// TestTreesAreReadOnce: a tree that the list before has read is not read again. A
-// tree in two folders is read once. The walk of a tree that holds itself ends.
-func TestTreesAreReadOnce(t *testing.T) {
-	id := func(b byte) (id object.ID) { id[0] = b; return id }
-	file := func(name string) object.TreeEntry { return object.TreeEntry{Name: name, Mode: object.ModeRegular} }
-	folder := func(name string, b byte) object.TreeEntry {
-		return object.TreeEntry{Name: name, Mode: object.ModeDir, ID: id(b)}
+// TestPathsOfATree: the list of each tree is git's, whatever list came before.
+func TestPathsOfATree(t *testing.T) {
+	t.Parallel()
+	r := repo.New(t, map[string]string{"a": "1\n", "b/c": "1\n", "b/d": "1\n", "b.txt": "1\n", "e": "1\n"})
+	steps := []string{
+		"true", "echo 2 > a", "echo new > b/a", "rm -r b", "echo file > b", "rm b; mkdir b; echo x > b/-; echo y > z",
+		"chmod +x a; ln -s a link", "rm a; mkdir a; echo x > a/a", "mkdir many; for i in $(seq 1100); do echo $i > many/$i; done",
+		"rm -r many", "rm -r *",
 	}
-	trees := treeLists{
-		id(1): {file("a"), folder("b", 3), folder("c", 3)},
-		id(2): {file("a"), folder("b", 3), file("d")},
-		id(3): {file("x")},
-		id(4): {folder("again", 5)},
-		id(5): {folder("round", 4)},
+	var trees []object.ID
+	for _, s := range steps {
+		if out, err := exec.Command("sh", "-c", "cd \"$1\" && "+s, "sh", r.Dir).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		r.Git("add", "-A")
+		id, err := object.ParseID(r.Git("write-tree"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		trees = append(trees, id)
 	}
-	var known treeLists
-	for _, row := range []struct {
-		tree        byte
-		paths, read string
-		why         string
-	}{
-		{1, "a b/x c/x ", "13", "the first list reads each tree once"},
-		{1, "a b/x c/x ", "", "the same tree"},
-		{2, "a b/x d ", "2", "the folder is that of the list before"},
-		{1, "a b/x c/x ", "1", "only the last list is remembered"},
-		{4, "", "45", "a tree in itself"},
-	} {
-		read := ""
-		w := treeWalk{known: known, met: treeLists{}, read: func(of object.ID) ([]object.TreeEntry, error) {
-			read += string('0' + of[0])
-			return trees[of], nil
-		}}
-		err := w.walk(id(row.tree), "", nil)
-		got := ""
-		slices.Sort(w.paths)
-		for _, p := range w.paths {
-			got += p + " "
+	g, err := gitstate.Open(t.Context(), r.Dir, r.Env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	l := &Loop{Host: session.Host{Repo: g}}
+	for _, i := range []int{0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 10, 5, 3, 1} {
+		var want []string
+		for line := range strings.Lines(r.Git("ls-tree", "-r", "--name-only", trees[i].String())) {
+			want = append(want, strings.TrimSpace(line))
 		}
-		if got != row.paths || read != row.read || (err != nil) != (row.paths == "") {
-			t.Errorf("%s: %q, read %q, error %v", row.why, got, read, err)
+		slices.Sort(want)
+		got, err := l.pathsOf(trees[i])
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("after %q: %d paths, git has %d (%v)", steps[i], len(got), len(want), err)
 		}
-		known = w.met
+	}
+}
+
+// TestTreeInItself: the walk of a damaged tree that holds itself ends.
+func TestTreeInItself(t *testing.T) {
+	folder := func(name string, b byte) []object.TreeEntry {
+		return []object.TreeEntry{{Name: name, Mode: object.ModeDir, ID: object.ID{b}}}
+	}
+	trees := map[object.ID][]object.TreeEntry{{4}: folder("again", 5), {5}: folder("round", 4)}
+	read := func(id object.ID) ([]object.TreeEntry, error) { return trees[id], nil }
+	if _, err := walk(read, nil, object.ID{4}, "", nil); err == nil {
+		t.Error("no error")
 	}
 }

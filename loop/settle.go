@@ -166,6 +166,7 @@ func (l *Loop) patience() time.Duration { return cmp.Or(l.Patience, 10*time.Seco
 func (l *Loop) keepOn(it *attempt, res *state.Result, evidence object.ID, at spot) (*journal.Snapshot, error) {
 	ctx := l.background()
 	var next *journal.Snapshot
+	var note *recovery.NotesDraft
 	k := gitstate.Keep{
 		EventID: it.id, Iteration: it.number, JournalRef: l.Journal.Ref(), BranchRef: gitstate.BranchRef(at.branch),
 		Parent: at.tip, Commit: at.commit, EvidenceRef: it.EvidenceRef(), Evidence: evidence,
@@ -178,6 +179,9 @@ func (l *Loop) keepOn(it *attempt, res *state.Result, evidence object.ID, at spo
 			if l.Share != nil && it.under != "" && !snap.State.Holds(it.under) {
 				return object.Zero, object.Zero, errClaimLost
 			}
+			if note == nil { // both are flushed together
+				note = l.draftNote(it.Ready, res, at.commit)
+			}
 			if next, err = l.Journal.Draft(ctx, snap, l.event(it.Ready, res)); err != nil {
 				return object.Zero, object.Zero, err
 			}
@@ -188,7 +192,7 @@ func (l *Loop) keepOn(it *attempt, res *state.Result, evidence object.ID, at spo
 			if at.files {
 				err = recovery.MoveFiles(ctx, at.engine, at.tip, at.commit, l.Log)
 			}
-			return errors.Join(err, l.writeNote(it.Ready, res, at.commit))
+			return errors.Join(err, note.Write())
 		},
 	}
 	if l.Share != nil {
@@ -407,7 +411,7 @@ func (l *Loop) commitCode(ctx context.Context, it *attempt, res *state.Result) (
 	return id, nil
 }
 
-// writeNote puts the handoff next to the code commit.
-func (l *Loop) writeNote(it *Ready, res *state.Result, commit object.ID) error {
-	return recovery.WriteNote(l.Repo, commit, state.Note(l.event(it, res)))
+// draftNote makes the note that puts the handoff next to the code commit.
+func (l *Loop) draftNote(it *Ready, res *state.Result, commit object.ID) *recovery.NotesDraft {
+	return recovery.DraftNotes(l.Repo, map[object.ID]string{commit: state.Note(l.event(it, res))})
 }

@@ -10,30 +10,55 @@ import (
 	"git-ralph/notes"
 )
 
-// WriteNote sets the note of one commit by compare-and-swap.
+// WriteNote sets the note of one commit.
 func WriteNote(repo *gitstate.Repo, commit object.ID, text string) error {
 	return WriteNotes(repo, map[object.ID]string{commit: text})
 }
 
+// NotesDraft is a commit with notes of several commits, for the notes ref as it is now.
+type NotesDraft struct {
+	repo      *gitstate.Repo
+	texts     map[object.ID]string
+	old, next object.ID
+	err       error
+}
+
+// DraftNotes makes the commit. Nothing leads to it yet.
+func DraftNotes(repo *gitstate.Repo, texts map[object.ID]string) *NotesDraft {
+	d := &NotesDraft{repo: repo, texts: texts}
+	if d.old, d.err = repo.ReadRef(context.Background(), gitstate.NotesRef); d.err == nil {
+		d.next, d.err = notesCommit(repo, d.old, texts)
+	}
+	return d
+}
+
 // WriteNotes sets the notes of several commits in one commit on the notes ref.
 func WriteNotes(repo *gitstate.Repo, texts map[object.ID]string) error {
-	ctx := context.Background()
+	return DraftNotes(repo, texts).Write()
+}
+
+// Write moves the notes ref by compare-and-swap. When it has moved since the draft, the
+// commit is made again.
+func (d *NotesDraft) Write() error {
 	deadline := time.Now().Add(10 * time.Second)
 	for {
-		old, err := repo.ReadRef(ctx, gitstate.NotesRef)
+		if d.err != nil || d.next == d.old {
+			return d.err
+		}
+		err := d.repo.Store.Sync()
+		if err == nil {
+			err = d.repo.Store.EnsureAll() // a prune since the draft
+		}
 		if err != nil {
 			return err
 		}
-		next, err := notesCommit(repo, old, texts)
-		if err != nil || next == old {
-			return err
-		}
-		err = repo.UpdateRefs("", gitstate.RefUpdate{Name: gitstate.NotesRef, Old: old, New: next})
+		err = d.repo.UpdateRefs("", gitstate.RefUpdate{Name: gitstate.NotesRef, Old: d.old, New: d.next})
 		if err == nil || !errors.Is(err, gitstate.ErrRefMoved) && !errors.Is(err, gitstate.ErrRefLocked) ||
 			time.Now().After(deadline) {
 			return err
 		}
 		time.Sleep(gitstate.Jitter())
+		d = DraftNotes(d.repo, d.texts)
 	}
 }
 
@@ -65,10 +90,6 @@ func notesCommit(repo *gitstate.Repo, old object.ID, texts map[object.ID]string)
 		return old, err
 	}
 	sig := object.Ours(time.Now())
-	c, err := repo.Store.WriteCommit(object.CommitData{Tree: id, Parents: parents, Author: sig, Committer: sig,
+	return repo.Store.WriteCommit(object.CommitData{Tree: id, Parents: parents, Author: sig, Committer: sig,
 		Message: "Notes added by git ralph\n"})
-	if err != nil {
-		return object.Zero, err
-	}
-	return c, repo.Store.Sync()
 }
