@@ -32,6 +32,8 @@ type order struct {
 	Dir  string   `json:"dir"`
 	// Env are the command's values of startVariables.
 	Env []string `json:"env,omitempty"`
+	// Hide are what hidden found. The outside has the time to look.
+	Hide []string `json:"hide,omitempty"`
 	// Covers are files that read otherwise inside.
 	Covers []cover `json:"covers,omitempty"`
 	// Extra is the number of descriptors from 3 on that the command gets.
@@ -347,7 +349,7 @@ func (i *initProcess) setUp() error {
 		return err
 	}
 	boundProcesses(spec.MaxProcesses)
-	m := &mounter{spec: spec, covers: i.order.Covers}
+	m := &mounter{spec: spec, covers: i.order.Covers, hide: i.order.Hide}
 	if err := m.build(); err != nil {
 		return err
 	}

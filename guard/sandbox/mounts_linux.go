@@ -52,6 +52,7 @@ var privateRoots = []struct {
 type mounter struct {
 	spec    Spec
 	covers  []cover
+	hide    []string      // what hidden found
 	private []string      // real paths of privateRoots
 	modes   []os.FileMode // of private
 	emptied []string      // real paths of Spec.Emptied
@@ -280,17 +281,7 @@ func (m *mounter) optional(path string, rank int, what string) {
 // hidden covers credentials. A folder becomes an empty one, a file an empty
 // file; links are followed, so that what is behind them is covered.
 func (m *mounter) hidden() {
-	var paths []string
-	if m.spec.Home != "" {
-		paths = append(paths, hiddenIn(m.spec.Home, namesIn)...)
-	}
-	paths = append(paths, settingsWithSecrets(m.spec.Home)...)
-	paths = append(paths, m.ofOthers()...)
-	for _, p := range append(paths, m.spec.Hidden...) {
-		var st unix.Stat_t
-		if unix.Lstat(p, &st) != nil {
-			continue // most of them; one look is enough, and os.Lstat would make an error of each
-		}
+	for _, p := range m.hide {
 		r, err := m.resolve(p)
 		if err != nil || slices.ContainsFunc(m.items, func(it item) bool {
 			return it.rank == rankHidden && within(r.real, it.target)

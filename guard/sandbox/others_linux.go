@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"git-ralph/internal/text/lazyregexp"
 )
 
@@ -15,6 +17,22 @@ import (
 var login = lazyregexp.New(
 	`(?im)_auth|token|password|passwd|secret|api_?key|credential|npmAuth|://[^/\s@]*:[^/\s@]+@|^\s*(?:-u|--?user|` +
 		`proxy-user)\b`)
+
+// hidden are the paths that are to be covered and exist: credentials of the user and of
+// others, and Spec.Hidden.
+func hidden(s Spec) (paths []string) {
+	var ofHome []string
+	if s.Home != "" {
+		ofHome = hiddenIn(s.Home, namesIn)
+	}
+	for _, p := range slices.Concat(ofHome, settingsWithSecrets(s.Home), ofOthers(s), s.Hidden) {
+		var st unix.Stat_t
+		if unix.Lstat(p, &st) == nil { // os.Lstat would make an error of each, and most do not exist
+			paths = append(paths, p)
+		}
+	}
+	return paths
+}
 
 // settingsWithSecrets are the files of SettingsWithSecrets that hold a login.
 func settingsWithSecrets(home string) []string {
@@ -34,8 +52,8 @@ func settingsWithSecrets(home string) []string {
 // ofOthers are places that only root can read: other users' homes, the
 // machine's passwords and host keys. A home that the command needs something
 // from stays, without its credentials.
-func (m *mounter) ofOthers() []string {
-	if !m.root {
+func ofOthers(s Spec) []string {
+	if os.Getuid() != 0 {
 		return nil
 	}
 	out := []string{"/etc/ssl/private", "/etc/NetworkManager/system-connections", "/etc/wireguard", "/etc/krb5.keytab",
@@ -50,7 +68,7 @@ func (m *mounter) ofOthers() []string {
 			out = append(out, "/etc/ssh/"+name)
 		}
 	}
-	s := m.spec
+	lstat := statOnce()
 	needed := slices.Concat([]string{s.Worktree, s.Home, s.HomeUpper}, s.GitDirs, s.Writable, s.ReadOnlyPaths,
 		s.Sockets, s.CommandFiles)
 	for _, b := range s.Binds {
@@ -65,7 +83,7 @@ func (m *mounter) ofOthers() []string {
 			if p == "" {
 				return false
 			}
-			if r, err := m.resolve(p); err == nil && within(r.real, home) {
+			if r, err := resolveBy(p, lstat); err == nil && within(r.real, home) {
 				return true
 			}
 			return within(p, home)

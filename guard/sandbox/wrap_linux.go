@@ -90,13 +90,6 @@ func wrap(cmd proc.Command, o order) (*wrapped, error) {
 	if o.Dir == "" {
 		o.Dir = o.Spec.Worktree
 	}
-	if o.Spec.Mechanism != None && !o.Probe {
-		covers, logins, _ := gitCovers(o.Spec, cmd.Env)
-		o.Spec.Hidden = slices.Concat(o.Spec.Hidden, logins)
-		if o.Spec.Mechanism == Namespaces {
-			o.Covers = covers
-		}
-	}
 	var err error
 	if w.once, err = ownHome(&o.Spec); err == nil {
 		w.home, err = keepHome(o.Spec)
@@ -119,16 +112,13 @@ func wrap(cmd proc.Command, o order) (*wrapped, error) {
 			return w, err
 		}
 	}
-	b, err := json.Marshal(o)
-	if err != nil {
-		w.close()
-		return w, err
-	}
 	w.work = filepath.Join(o.Spec.HomeUpper, "work")
-	if w.order, _, err = proc.Input(b); err != nil {
+	var to *os.File
+	if w.order, to, err = os.Pipe(); err != nil {
 		w.close()
 		return w, err
 	}
+	go give(o, cmd.Env, to)
 	if w.answerR, w.answerW, err = os.Pipe(); err != nil {
 		w.close()
 		return w, err
@@ -153,6 +143,23 @@ func wrap(cmd proc.Command, o order) (*wrapped, error) {
 		}
 	}
 	return w, nil
+}
+
+// give tells the first process its order. It looks for what is to be hidden while that
+// process starts.
+func give(o order, env []string, to *os.File) {
+	defer to.Close()
+	if o.Spec.Mechanism != None && !o.Probe {
+		covers, logins, _ := gitCovers(o.Spec, env)
+		o.Spec.Hidden = slices.Concat(o.Spec.Hidden, logins)
+		if o.Spec.Mechanism == Namespaces {
+			o.Covers = covers
+		}
+	}
+	if o.Spec.Mechanism == Namespaces {
+		o.Hide = hidden(o.Spec)
+	}
+	json.NewEncoder(to).Encode(o) // a process that does not read it has ended, and started says so
 }
 
 // quickStart is the environment for starting our own program as the first
