@@ -2,6 +2,7 @@ package gitstate
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -17,12 +18,15 @@ const (
 )
 
 // Commit makes the commit that git would make, byte for byte. It asks git itself for one
-// that it would write differently, or that is signed.
+// that it would write differently, or that is signed. Store.Sync makes it visible to git.
 func (r *Repo) Commit(ctx context.Context, msg string, sign Signing, tree object.ID, parents ...object.ID) (object.ID,
 	error) {
 	sig, plain := r.plainIdentity(ctx)
 	if plain && sign == Unsigned && utf8.ValidString(msg) && !strings.Contains(msg, "\x00") && strings.HasSuffix(msg, "\n") {
 		return r.Store.WriteCommit(object.CommitData{Tree: tree, Parents: parents, Author: sig, Committer: sig, Message: msg})
+	}
+	if err := r.Store.Sync(); err != nil { // git is to find the tree
+		return object.Zero, fmt.Errorf("write the tree of a commit: %w", err)
 	}
 	args := []string{tree.String(), "--no-gpg-sign"}
 	if sign == Signed {

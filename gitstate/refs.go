@@ -154,8 +154,7 @@ func eachRef(common, below string, w refWalk) error {
 			}
 			return fmt.Errorf("read refs: %w", err)
 		}
-		rel, _ := filepath.Rel(common, path)
-		name := filepath.ToSlash(rel)
+		name := below + filepath.ToSlash(path[len(folder):])
 		switch {
 		case d.IsDir() && w.folder != nil:
 			return w.folder(name)

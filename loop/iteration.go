@@ -23,7 +23,7 @@ import (
 func (l *Loop) iterate(ctx context.Context, s state.State, job Job) (Ending, error) {
 	rd, err := l.prepare(ctx, s, job)
 	if rd != nil {
-		defer rd.release()
+		defer l.behind.Go(rd.release)
 	}
 	if rd == nil || err != nil {
 		return Ending{}, err

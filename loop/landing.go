@@ -314,8 +314,10 @@ func (l *Lander) merge(ctx context.Context, p *Landing, tip object.ID) error {
 		p.Commits[i].Is = p.Commits[i].Was
 	}
 	msg := fmt.Sprintf("Merge branch '%s'\n", l.Linked.Branch)
-	p.To, err = repo.Commit(ctx, msg, gitstate.Signing(l.Loop.Settings.Sign), tree, p.From, tip)
-	return err
+	if p.To, err = repo.Commit(ctx, msg, gitstate.Signing(l.Loop.Settings.Sign), tree, p.From, tip); err != nil {
+		return err
+	}
+	return repo.Store.Sync()
 }
 
 func (l *Lander) conflict(what string, paths []string) error {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 	"time"
 
 	agentctx "git-ralph/context"
@@ -74,6 +75,7 @@ type Loop struct {
 	tools        projectTools // programs in ignored folders
 	setUpAgain   bool         // some of them are gone
 	gating       gating
+	behind       sync.WaitGroup         // removes the folder of the last run while the next one begins
 	listed       listing                // the last list of paths
 	folders      map[string]folderNames // where files of secrets were looked for
 }
@@ -125,6 +127,7 @@ func (e End) ExitCode() int {
 // The caller holds the locks of branch and worktree and has called Recover. When ctx
 // ends, the iteration in work is kept as evidence and the checkpoint restored.
 func (l *Loop) Run(ctx context.Context, c RunOptions) (End, error) {
+	defer l.behind.Wait()
 	if l.Share != nil {
 		defer l.Share.beat(ctx)()
 	}

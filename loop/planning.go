@@ -181,6 +181,7 @@ func (p *planning) settle(_ context.Context, it *attempt) (made, error) {
 // valid new plan the old one stays, and the failure does not count against the
 // tasks. The plan needs approval where plans do.
 func (l *Loop) PlanAgain(ctx context.Context, reason string) (*Action, error) {
+	defer l.behind.Wait()
 	s, err := l.load()
 	if err != nil {
 		return nil, err

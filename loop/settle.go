@@ -388,9 +388,6 @@ func (l *Loop) commitMessage(it *attempt, res *state.Result) string {
 // commitCode makes the code commit as git would: identity, encoding and signature are
 // the user's. Nothing points to it yet.
 func (l *Loop) commitCode(ctx context.Context, it *attempt, res *state.Result) (object.ID, error) {
-	if err := l.Repo.Store.Sync(); err != nil {
-		return object.Zero, fmt.Errorf("write the kept work: %w", err)
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	var parents []object.ID
@@ -399,12 +396,18 @@ func (l *Loop) commitCode(ctx context.Context, it *attempt, res *state.Result) (
 	}
 	msg := l.commitMessage(it, res)
 	if l.Settings.Hooks {
-		var err error
+		err := l.Repo.Store.Sync()
+		if err != nil {
+			return object.Zero, fmt.Errorf("write the kept work: %w", err)
+		}
 		if msg, err = l.Repo.CommitHooks(ctx, it.after.Keep, msg); err != nil {
 			return object.Zero, err
 		}
 	}
 	id, err := l.Repo.Commit(ctx, msg, gitstate.Signing(l.Settings.Sign), it.after.Keep, parents...)
+	if err == nil && (l.Worker != nil || l.Share != nil) {
+		err = l.Repo.Store.Sync() // git reads it before it is kept
+	}
 	if err != nil {
 		return object.Zero, fmt.Errorf("make the commit: %w", err)
 	}

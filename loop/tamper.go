@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"git-ralph/gitstate"
@@ -56,6 +57,12 @@ func (l *Loop) checkTamper(it *Ready) (findings, error) {
 	if err != nil {
 		return f, err
 	}
+	index := sync.OnceValues(func() (worktree.IndexState, error) { return l.Engine.IndexState(l.background()) })
+	if l.isolated() { // then it is read beside the rest: nothing has to be undone first
+		read := make(chan struct{})
+		go func() { index(); close(read) }()
+		defer func() { <-read }()
+	}
 	now, err := l.Repo.TakeSnapshot(l.background(), it.git)
 	if err != nil {
 		return f, fmt.Errorf("look at git's own state: %w", err)
@@ -66,7 +73,7 @@ func (l *Loop) checkTamper(it *Ready) (findings, error) {
 		f.tampered = appendNew(f.tampered, []string{"git directory"})
 	}
 	if l.writeProtected() {
-		g, err := l.checkProtected(it, diff, now)
+		g, err := l.checkProtected(it, diff, now, index)
 		f.add(g)
 		return f, err
 	}
@@ -117,8 +124,8 @@ func (l *Loop) checkTamper(it *Ready) (findings, error) {
 	}
 	// The index belongs to where HEAD is now: its old entries would undo a
 	// person's commit with the next one.
-	index, err := l.noteIndex(it)
-	f.add(index)
+	staged, err := l.noteIndex(it, index)
+	f.add(staged)
 	if err != nil {
 		f.note("the index could not be compared: %s", notes.OneLine(err.Error(), 200))
 	}
@@ -126,15 +133,19 @@ func (l *Loop) checkTamper(it *Ready) (findings, error) {
 	return f, nil
 }
 
+// readIndex reads the user's index once.
+type readIndex func() (worktree.IndexState, error)
+
 // checkProtected is checkTamper where the sandbox keeps the agent from writing to the git directory:
 // only what the sandbox leaves open can be the agent's.
-func (l *Loop) checkProtected(it *Ready, diff []gitstate.Difference, now *gitstate.Snapshot) (f findings, err error) {
+func (l *Loop) checkProtected(it *Ready, diff []gitstate.Difference, now *gitstate.Snapshot, read readIndex) (f findings,
+	err error) {
 	theirs, others := l.exposed(it, diff, now)
 	for _, d := range others {
 		f.note("changed by somebody else meanwhile: %s", d)
 	}
 	f.add(l.undo(it, theirs, now))
-	index, err := l.noteIndex(it)
+	index, err := l.noteIndex(it, read)
 	f.add(index)
 	if err == nil && (now.Head != it.git.Head || now.Begun != "" && now.Begun != it.git.Begun) {
 		f.moved = diff
@@ -285,8 +296,8 @@ func (l *Loop) putBackModes(it *Ready) (f findings) {
 
 // noteIndex records which index entries are not those of the checkpoint. When
 // one of them is a path that the attempt changed, the keep stops at it.
-func (l *Loop) noteIndex(it *Ready) (f findings, err error) {
-	found, err := l.Engine.IndexState(l.background())
+func (l *Loop) noteIndex(it *Ready, index readIndex) (f findings, err error) {
+	found, err := index()
 	if err != nil {
 		return f, fmt.Errorf("compare the index: %w", err)
 	}

@@ -51,6 +51,7 @@ var WorkerSteps = []string{"worker:claimed", "worker:landing", "worker:landed"}
 // WorkOn is one iteration of a worker on a task, from its claim to its landing. The
 // caller holds the locks of the linked worktree and of its branch.
 func (l *Loop) WorkOn(ctx context.Context, id plan.TaskID) (*Action, error) {
+	defer l.behind.Wait()
 	l.Journal.OnlyForward()
 	s, err := l.load()
 	if err != nil {

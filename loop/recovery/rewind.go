@@ -307,10 +307,10 @@ func (r *Rewinder) commitTree(ctx context.Context, tree, parent object.ID, msg s
 			return object.Zero, err
 		}
 	}
-	if err := r.Repo.Store.Sync(); err != nil {
-		return object.Zero, err
-	}
 	id, err := r.Repo.Commit(ctx, msg, gitstate.Signing(r.Sign), tree, parent)
+	if err == nil {
+		err = r.Repo.Store.Sync()
+	}
 	if err != nil {
 		return object.Zero, fmt.Errorf("make the revert: %w", err)
 	}

@@ -2,11 +2,14 @@ package index
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -189,5 +192,47 @@ func TestDecodeAllocatesOnce(t *testing.T) {
 		}
 	}); n > 8 {
 		t.Errorf("%v allocations for 2000 entries", n)
+	}
+}
+
+// TestReplaceAsOneByOne: a few entries are put in as many are, also where paths have stages.
+func TestReplaceAsOneByOne(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		var all []Entry
+		for i := range 40 {
+			for stage := range uint8(4) {
+				if rnd.IntN(3) == 0 && (stage == 0 || rnd.IntN(3) == 0) {
+					all = append(all, Entry{Path: fmt.Sprintf("f%02d", i), Stage: stage, Size: 1})
+				}
+			}
+		}
+		var set []Entry
+		var remove []string
+		for _, i := range rnd.Perm(44)[:rnd.IntN(12)] {
+			if path := fmt.Sprintf("f%02d", i); rnd.IntN(2) == 0 {
+				set = append(set, Entry{Path: path, Size: 2})
+			} else {
+				remove = append(remove, path)
+			}
+		}
+		want := slices.DeleteFunc(slices.Clone(all), func(e Entry) bool {
+			return slices.Contains(remove, e.Path) || slices.ContainsFunc(set, func(s Entry) bool { return s.Path == e.Path })
+		})
+		want = append(want, set...)
+		slices.SortFunc(want, func(a, b Entry) int {
+			return cmp.Or(strings.Compare(a.Path, b.Path), int(a.Stage)-int(b.Stage))
+		})
+		for _, least := range []int{0, few + 1} {
+			f := &File{Entries: slices.Clone(all)}
+			more := slices.Clone(remove)
+			for i := range least {
+				more = append(more, fmt.Sprintf("not there %d", i))
+			}
+			f.Replace(slices.Clone(set), more)
+			if !slices.Equal(f.Entries, want) {
+				t.Fatalf("set %v, removed %v of %v:\n%v\nwant %v", set, more, all, f.Entries, want)
+			}
+		}
 	}
 }

@@ -139,18 +139,22 @@ func (f *File) Replace(set []Entry, remove []string) {
 			names = true
 		}
 	}
-	out := make([]Entry, 0, len(f.Entries)+len(set))
-	k := 0
-	for i := range f.Entries {
-		for k < len(set) && set[k].Path < f.Entries[i].Path {
-			out = append(out, set[k])
-			k++
+	if len(gone) <= few {
+		f.replaceFew(set, remove)
+	} else {
+		out := make([]Entry, 0, len(f.Entries)+len(set))
+		k := 0
+		for i := range f.Entries {
+			for k < len(set) && set[k].Path < f.Entries[i].Path {
+				out = append(out, set[k])
+				k++
+			}
+			if !gone[f.Entries[i].Path] {
+				out = append(out, f.Entries[i])
+			}
 		}
-		if !gone[f.Entries[i].Path] {
-			out = append(out, f.Entries[i])
-		}
+		f.Entries = append(out, set[k:]...)
 	}
-	f.Entries = append(out, set[k:]...)
 	for p := range gone {
 		f.Trees.Invalidate(p)
 	}
@@ -159,6 +163,26 @@ func (f *File) Replace(set []Entry, remove []string) {
 		// index. Both are caches that git builds again; neither may lie.
 		return x.Name == "FSMN" || names && x.Name == "UNTR"
 	})
+}
+
+// few paths are looked for one by one.
+const few = 16
+
+func (f *File) replaceFew(set []Entry, remove []string) {
+	put := func(path string, by ...Entry) {
+		from, _ := f.Find(path, 0)
+		to := from
+		for to < len(f.Entries) && f.Entries[to].Path == path {
+			to++
+		}
+		f.Entries = slices.Replace(f.Entries, from, to, by...)
+	}
+	for _, p := range remove {
+		put(p)
+	}
+	for _, e := range set {
+		put(e.Path, e)
+	}
 }
 
 // WriteTree makes the tree that `git write-tree` would make of the index and
