@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -204,7 +205,7 @@ func eachRef(common, below string, w refWalk) error {
 // refChild is a `git update-ref --stdin` that stays: a transaction through it
 // costs a third of a millisecond, and its locks vanish when we are killed.
 type refChild struct {
-	msg   string // for the reflogs
+	msg   string // for the reflogs, "" = it writes none
 	child *proc.Child
 	out   *bufio.Reader
 	note  *proc.Writer // of the locks that it holds; nil = none could be left
@@ -234,9 +235,14 @@ func (r *Repo) ReadyRefs(msg string) (end func()) {
 
 func (r *Repo) startRefs(msg string) (*refChild, error) {
 	// An id is never a name here: git would look for a ref of that name in six places.
-	c, err := r.Git.Child("-c", "core.fsync=reference", "-c", "core.logAllRefUpdates=always", "-c",
-		"core.warnAmbiguousRefs=false",
-		"update-ref", "--create-reflog", "-m", strings.ReplaceAll(msg, "\n", " "), "--stdin")
+	args := []string{"-c", "core.fsync=reference", "-c", "core.warnAmbiguousRefs=false", "-c"}
+	if msg == "" {
+		args = append(args, "core.logAllRefUpdates=false", "update-ref", "--stdin")
+	} else {
+		args = append(args, "core.logAllRefUpdates=always", "update-ref", "--create-reflog", "-m",
+			strings.ReplaceAll(msg, "\n", " "), "--stdin")
+	}
+	c, err := r.Git.Child(args...)
 	if err != nil {
 		return nil, err
 	}
@@ -375,7 +381,7 @@ type RefTx struct {
 	r    *Repo
 	c    *refChild
 	ups  []RefUpdate
-	keep *Repo // give the child back to
+	back *atomic.Pointer[refChild] // where the child is given back to; nil = it ends
 }
 
 // PrepareRefs locks and checks refs. Msg is for their reflogs. The order of
@@ -393,13 +399,23 @@ func (r *Repo) PrepareRefs(msg string, ups ...RefUpdate) (*RefTx, error) {
 	}
 }
 
+// brief reports whether a ref is written once and then only removed. A reflog of it would
+// be a file an iteration that nobody reads.
+func brief(name string) bool {
+	return strings.HasPrefix(name, LocalPrefix) || strings.HasPrefix(name, EvidencePrefix)
+}
+
 func (r *Repo) prepareRefs(msg string, ups []RefUpdate) (*RefTx, error) {
-	plain := msg == ""
-	var c *refChild
-	if plain {
-		c = r.child.Swap(nil) // concurrent callers start their own
-		msg = "git ralph"
-	} else if c = r.named.Swap(nil); c != nil && c.msg != msg {
+	waits := &r.named
+	switch {
+	case msg != "":
+	case slices.ContainsFunc(ups, func(u RefUpdate) bool { return !brief(u.Name) }):
+		waits, msg = &r.child, "git ralph"
+	default:
+		waits = &r.quiet
+	}
+	c := waits.Swap(nil) // concurrent callers start their own
+	if c != nil && c.msg != msg {
 		c.close()
 		c = nil
 	}
@@ -438,8 +454,8 @@ func (r *Repo) prepareRefs(msg string, ups []RefUpdate) (*RefTx, error) {
 		return nil, errors.Join(err, (&RefTx{r: r, c: c}).Abort())
 	}
 	tx := &RefTx{r: r, c: c, ups: ups}
-	if plain {
-		tx.keep = r
+	if waits != &r.named {
+		tx.back = waits
 	}
 	// Under the locks the values are compared once more with what lies on disk.
 	// git trusts its copy of packed-refs when size, inode and the second of its
@@ -451,7 +467,7 @@ func (r *Repo) prepareRefs(msg string, ups []RefUpdate) (*RefTx, error) {
 			err = fmt.Errorf("%w: %s is at %s, expected %s", ErrRefMoved, u.Name, now, u.Old)
 		}
 		if err != nil {
-			tx.keep = nil // its copy is stale
+			tx.back = nil // its copy is stale
 			return nil, errors.Join(err, tx.Abort())
 		}
 	}
@@ -527,7 +543,7 @@ func (t *RefTx) Abort() error {
 
 func (t *RefTx) done() error {
 	t.c.idle()
-	if t.keep != nil && t.keep.child.CompareAndSwap(nil, t.c) {
+	if t.back != nil && t.back.CompareAndSwap(nil, t.c) {
 		return nil
 	}
 	return t.c.close()

@@ -36,6 +36,8 @@ type Repo struct {
 	// child waits for the next transaction; questions of agents are recorded
 	// while the loop writes.
 	child atomic.Pointer[refChild]
+	// quiet is the one for refs without a reflog.
+	quiet atomic.Pointer[refChild]
 	// named is one that was started ahead for its message: see ReadyRefs.
 	named atomic.Pointer[refChild]
 
@@ -173,8 +175,10 @@ func (r *Repo) ReleaseObjects() error { return r.Store.Release(r.workPlaces()...
 // Close ends helper processes.
 func (r *Repo) Close() error {
 	err := errors.Join(r.ReleaseObjects(), r.Store.Close())
-	if c := r.child.Swap(nil); c != nil {
-		err = errors.Join(err, c.close())
+	for _, waits := range []*atomic.Pointer[refChild]{&r.child, &r.quiet} {
+		if c := waits.Swap(nil); c != nil {
+			err = errors.Join(err, c.close())
+		}
 	}
 	return err
 }

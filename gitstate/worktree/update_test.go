@@ -464,3 +464,43 @@ func TestCheckoutIsBlocked(t *testing.T) {
 		})
 	}
 }
+
+// TestIndexOfTheSameBytes: a new file with the bytes of the checkpoint's index is the same
+// index. Its checksum over other bytes does not make it one.
+func TestIndexOfTheSameBytes(t *testing.T) {
+	t.Parallel()
+	const sum = 20 // bytes at the end
+	for _, c := range []struct {
+		why    string
+		change func(data []byte) []byte
+		same   bool
+		fails  bool
+	}{
+		{"the same bytes", func(data []byte) []byte { return data }, true, false},
+		{"another checksum", func(data []byte) []byte { data[len(data)-1] ^= 1; return data }, false, true},
+		{"its checksum and other bytes", func(data []byte) []byte { data[len(data)/2] ^= 1; return data }, false, true},
+		{"its checksum alone", func(data []byte) []byte { return data[len(data)-sum:] }, false, true},
+		{"nothing", func([]byte) []byte { return nil }, false, true},
+	} {
+		p := newPlace(t)
+		p.script(baseRepo)
+		p.open("", "")
+		e := p.engine(Options{})
+		cp, err := e.Checkpoint(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := p.repo.IndexPath()
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = errors.Join(os.Remove(path), os.WriteFile(path, c.change(data), 0o644))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, err := e.IndexState(t.Context())
+		if (err != nil) != c.fails || err == nil && now.Equal(cp.Index) != c.same {
+			t.Errorf("%s: %+v, %v", c.why, now, err)
+		}
+	}
+}
