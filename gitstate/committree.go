@@ -22,7 +22,8 @@ const (
 func (r *Repo) Commit(ctx context.Context, msg string, sign Signing, tree object.ID, parents ...object.ID) (object.ID,
 	error) {
 	sig, plain := r.plainIdentity(ctx)
-	if plain && sign == Unsigned && utf8.ValidString(msg) && !strings.Contains(msg, "\x00") && strings.HasSuffix(msg, "\n") {
+	text := utf8.ValidString(msg) && !strings.Contains(msg, "\x00") && strings.HasSuffix(msg, "\n")
+	if plain && text && sign == Unsigned {
 		return r.Store.WriteCommit(object.CommitData{Tree: tree, Parents: parents, Author: sig, Committer: sig, Message: msg})
 	}
 	if err := r.Store.Sync(); err != nil { // git is to find the tree

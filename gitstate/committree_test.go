@@ -24,8 +24,10 @@ func TestCommitIsGits(t *testing.T) {
 		{why: "no body", msg: "a title\n"},
 		{why: "no end of the line", msg: "a title", asked: true},
 		{why: "empty lines at the end", msg: "\n a title\n\n\n"},
-		{why: "letters of all kinds", settings: []string{"user.name", "Zoë 大", "user.email", "zoë@example.com"}, msg: "ünï 大\n"},
-		{why: "signs that git removes", settings: []string{"user.name", " .,A <B> \"C\".,; ", "user.email", "<a@b>"}, msg: "x\n"},
+		{why: "letters of all kinds", settings: []string{"user.name", "Zoë 大", "user.email", "zoë@example.com"},
+			msg: "ünï 大\n"},
+		{why: "signs that git removes", settings: []string{"user.name", " .,A <B> \"C\".,; ", "user.email", "<a@b>"},
+			msg: "x\n"},
 		{why: "another author", settings: []string{"author.name", "Somebody Else"}, msg: "x\n", asked: true},
 		{why: "another committer", env: []string{"GIT_COMMITTER_NAME=Robot"}, msg: "x\n", asked: true},
 		{why: "another encoding", settings: []string{"i18n.commitEncoding", "ISO-8859-1"}, msg: "x\n", asked: true},
@@ -70,7 +72,8 @@ func TestCommitIsGits(t *testing.T) {
 				for _, p := range parents {
 					args = append(args, "-p", p.String())
 				}
-				want, err := g.commitTree(ctx, []string{"GIT_AUTHOR_DATE=" + author, "GIT_COMMITTER_DATE=" + committer}, c.msg, args)
+				dates := []string{"GIT_AUTHOR_DATE=" + author, "GIT_COMMITTER_DATE=" + committer}
+				want, err := g.commitTree(ctx, dates, c.msg, args)
 				must(t, err)
 				if want != id {
 					t.Errorf("git makes\n%s\nand not\n%s", r.Git("cat-file", "commit", want.String()), made)

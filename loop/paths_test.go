@@ -18,7 +18,8 @@ func TestPathsOfATree(t *testing.T) {
 	r := repo.New(t, map[string]string{"a": "1\n", "b/c": "1\n", "b/d": "1\n", "b.txt": "1\n", "e": "1\n"})
 	steps := []string{
 		"true", "echo 2 > a", "echo new > b/a", "rm -r b", "echo file > b", "rm b; mkdir b; echo x > b/-; echo y > z",
-		"chmod +x a; ln -s a link", "rm a; mkdir a; echo x > a/a", "mkdir many; for i in $(seq 1100); do echo $i > many/$i; done",
+		"chmod +x a; ln -s a link", "rm a; mkdir a; echo x > a/a",
+		"mkdir many; for i in $(seq 1100); do echo $i > many/$i; done",
 		"rm -r many", "rm -r *",
 	}
 	var trees []object.ID

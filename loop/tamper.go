@@ -138,8 +138,8 @@ type readIndex func() (worktree.IndexState, error)
 
 // checkProtected is checkTamper where the sandbox keeps the agent from writing to the git directory:
 // only what the sandbox leaves open can be the agent's.
-func (l *Loop) checkProtected(it *Ready, diff []gitstate.Difference, now *gitstate.Snapshot, read readIndex) (f findings,
-	err error) {
+func (l *Loop) checkProtected(it *Ready, diff []gitstate.Difference, now *gitstate.Snapshot, read readIndex) (
+	f findings, err error) {
 	theirs, others := l.exposed(it, diff, now)
 	for _, d := range others {
 		f.note("changed by somebody else meanwhile: %s", d)
