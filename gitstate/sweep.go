@@ -17,6 +17,9 @@ import (
 // LeftLock is a lock file that was not removed, and why.
 type LeftLock struct{ Path, Why string }
 
+// Busy reports whether a git process of somebody else is at work, so that there may be locks.
+func (l LeftLock) Busy() bool { return l.Why == whyGit }
+
 // writersDir is where everything that may hold a lock leaves a note.
 func (r *Repo) writersDir() string { return filepath.Join(r.Dir(), "writers") }
 
@@ -160,16 +163,20 @@ func isRootRef(name string) bool {
 	return name != "" && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_-") == ""
 }
 
+// gitRunning says whether a git works here; known = false where nobody can tell.
+type gitRunning struct{ yes, known bool }
+
 // sweeper decides about locks.
 type sweeper struct {
 	repo    *Repo
 	notes   map[string]proc.Writer
-	running *bool // a git works here, or nobody knows
+	running *gitRunning // nil = nobody has looked
 }
 
 const (
 	whyGone  = "gone"
 	whyYoung = "it was made just now"
+	whyGit   = "a git process is running in the repository"
 )
 
 // remove removes a lock, or says why it stays.
@@ -210,13 +217,18 @@ func (s *sweeper) judge(path string, st os.FileInfo) string {
 		while = while || !st.ModTime().Before(w.Since.Add(-20*time.Millisecond))
 	}
 	if booted := bootTime(); !while && (booted.IsZero() || !st.ModTime().Before(booted)) {
+		if s.git().yes {
+			return whyGit
+		}
 		return "nothing says whose it is"
 	}
 	if time.Since(st.ModTime()) < lockAge {
 		return whyYoung
 	}
-	if s.gitRuns() {
-		return "a git process is running in the repository"
+	if git := s.git(); git.yes {
+		return whyGit
+	} else if !git.known {
+		return "processes cannot be looked at here"
 	}
 	if who := proc.LockHolder(path, st, s.repo.workPlaces()...); who != "" {
 		return who + " may hold it"
@@ -231,7 +243,7 @@ func holds(path, value string) bool {
 	return err == nil && value != "" && string(bytes.TrimSpace(data)) == value
 }
 
-func (s *sweeper) gitRuns() bool {
+func (s *sweeper) git() gitRunning {
 	if s.running == nil {
 		idle := map[int]bool{}
 		for _, w := range s.notes {
@@ -240,8 +252,7 @@ func (s *sweeper) gitRuns() bool {
 			}
 		}
 		running, known := proc.GitRunning(func(pid int, _ string) bool { return idle[pid] }, s.repo.workPlaces()...)
-		running = running || !known
-		s.running = &running
+		s.running = &gitRunning{running, known}
 	}
 	return *s.running
 }

@@ -202,6 +202,29 @@ func TestLocksThatStay(t *testing.T) {
 	if len(left) != 2 {
 		t.Errorf("left %v, want that of a stranger and that of the transaction", left)
 	}
+	busy := func() (busy bool) {
+		for _, l := range r.Locks() {
+			busy = busy || l.Path == strange && l.Busy()
+		}
+		return busy
+	}
+	if busy() {
+		t.Error("no git is at work, and the lock of a stranger counts as that of one")
+	}
+	// This git is no child of ours. It answers, and reads on until its input ends.
+	git := exec.Command("sh", "-c", "git hash-object --stdin-paths; exit")
+	git.Dir = r.Root
+	input, ierr := git.StdinPipe()
+	output, oerr := git.StdoutPipe()
+	must(t, ierr, oerr, git.Start())
+	fmt.Fprintln(input, "/dev/null")
+	if _, err := output.Read(make([]byte, 1)); err != nil || !busy() {
+		t.Error("a git is at work, and a lock counts as a fault: ", err)
+	}
+	input.Close()
+	if err := git.Wait(); err != nil || busy() {
+		t.Error("a git has ended, and a lock counts as its own: ", err)
+	}
 	if err := live.Commit(); err != nil {
 		t.Errorf("the living transaction: %v", err)
 	}

@@ -309,6 +309,10 @@ func (c *checkup) locks(context.Context) error {
 	}
 	for _, l := range look {
 		name := strings.TrimSuffix(l.Path, ".lock")
+		if l.Busy() { // a gc after a commit takes minutes in a large repository
+			c.a.warn("%s is locked while a git process is at work; look again when it has ended", name)
+			continue
+		}
 		if l.Why != "" {
 			c.fault("locks", object.Zero, "when no git process runs: rm "+l.Path, "%s is locked: %s", name, l.Why)
 			continue

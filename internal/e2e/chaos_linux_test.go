@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -73,9 +74,11 @@ func TestChaos(t *testing.T) {
 			if !calm.TryLock() { // a failed test never unlocks it
 				continue
 			}
-			if _, err := p.Try(each[n%len(each)]...); err == nil {
+			said, err := p.Try(each[n%len(each)]...)
+			if err == nil {
 				prunings++
 			}
+			p.crashed(t, said, err)
 			calm.Unlock()
 		}
 	})
@@ -145,6 +148,24 @@ func TestChaos(t *testing.T) {
 	p.must(t, "inject", "the last word")
 	p.bothFscks(t, fmt.Sprint("seed ", seed))
 	calm.Unlock()
+}
+
+// crashed removes the lock of git's commit graph after a git that ended itself by a bug of its
+// own, as a person would have to: nobody can tell whose it is. No other signal ends a git that
+// nobody here has disturbed.
+func (p *project) crashed(t *testing.T, said string, err error) {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return
+	}
+	ws, ok := exit.Sys().(syscall.WaitStatus)
+	switch {
+	case ok && ws.Signaled() && ws.Signal() == syscall.SIGABRT:
+		t.Logf("git has crashed: %s", said)
+		os.Remove(filepath.Join(p.Dir, ".git", "objects", "info", "commit-graph.lock"))
+	case ok && ws.Signaled():
+		t.Errorf("git was ended by %s: %s", ws.Signal(), said)
+	}
 }
 
 // paid is an agent that costs a cent for each task.
