@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"git-ralph/gitstate/object"
 	"git-ralph/internal/proc"
 )
 
@@ -81,12 +82,14 @@ func (r *Repo) sweepAfterCrash() error {
 	now := proc.Self().BootID
 	then, _ := os.ReadFile(boot)
 	dead := now != "" && strings.TrimSpace(string(then)) != now
-	for _, w := range proc.ReadWriters(r.writersDir()) {
+	notes := proc.ReadWriters(r.writersDir())
+	for _, w := range notes {
 		dead = dead || w.Dead()
 	}
 	if !dead {
 		return nil
 	}
+	r.dropHalfMade(notes)
 	// Wait for locks that are too young to be judged: only a very recent crash
 	// leaves them.
 	for range 10 {
@@ -106,6 +109,31 @@ func (r *Repo) sweepAfterCrash() error {
 		return err
 	}
 	return os.WriteFile(boot, []byte(now+"\n"), 0o600)
+}
+
+// CheckoutPrefix begins the names of the folders that hold a fresh checkout.
+const CheckoutPrefix = "co-"
+
+// dropHalfMade removes the entries of our linked worktrees and fresh checkouts whose git was
+// killed before it gave them a commit: for git fsck such a HEAD is a fault.
+func (r *Repo) dropHalfMade(notes map[string]proc.Writer) {
+	for _, w := range notes {
+		if w.What == "git worktree" && !w.Dead() {
+			return // it may be at work on one
+		}
+	}
+	dirs, _ := linkedDirs(r.CommonDir)
+	for _, dir := range dirs {
+		says := func(name string) string {
+			data, _ := readPlain(filepath.Join(dir, name), 4096)
+			return strings.TrimSpace(string(data))
+		}
+		folder := filepath.Base(filepath.Dir(filepath.Dir(says("gitdir"))))
+		ours := proc.DeadOwner(folder, CheckoutPrefix) || strings.HasPrefix(says("locked"), linkedReason)
+		if ours && says("HEAD") == object.Zero.String() {
+			os.RemoveAll(dir)
+		}
+	}
 }
 
 // lockFiles lists the lock files of the repository and its linked worktrees.

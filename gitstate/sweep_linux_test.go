@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -289,5 +290,50 @@ func TestHungGit(t *testing.T) {
 	}
 	if _, err := r.Git.Run(context.Background(), "-c", "alias.wait=!sleep 100", "wait"); !errors.As(err, &hung) {
 		t.Errorf("a git that sleeps: %v", err)
+	}
+}
+
+// TestHalfMadeCheckout: what git noted of a linked worktree of ours when it was killed goes.
+// That of a person, of a living process, and one with a commit stay.
+func TestHalfMadeCheckout(t *testing.T) {
+	t.Parallel()
+	alive := proc.OwnedPrefix("co-") + "x"
+	dead := fmt.Sprintf("co-%d-1-%s-x", 1<<22+1, strings.Split(alive, "-")[3])
+	zero, ours := object.Zero.String(), linkedReason+" for main"
+	for _, c := range []struct {
+		why, folder, locked, head string
+		stays                     bool
+	}{
+		{"a fresh checkout", dead, "added with --lock", zero, false},
+		{"a linked worktree", "1234567890abcdef", ours, zero, false},
+		{"a living process's", alive, "added with --lock", zero, true},
+		{"a person's", "mine", "initializing", zero, true},
+		{"a whole one", dead, "added with --lock", "HEAD", true},
+		{"a whole linked one", "1234567890abcdef", ours, "ref: refs/heads/ralph/main", true},
+	} {
+		for _, atWork := range []bool{false, true} {
+			r, tip := openRepo(t)
+			must(t, r.EnsureDir())
+			deadWriter(t, r)
+			if c.head == "HEAD" {
+				c.head = tip.String()
+			}
+			dir := filepath.Join(r.CommonDir, "worktrees", "work")
+			must(t, os.MkdirAll(dir, 0o755))
+			for name, text := range map[string]string{"HEAD": c.head, "commondir": "../..", "locked": c.locked,
+				"gitdir": filepath.Join("/nowhere", c.folder, "work", ".git")} {
+				must(t, os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o644))
+			}
+			if atWork {
+				w, err := proc.NewWriter(r.writersDir(), "git worktree")
+				must(t, err)
+				defer w.Done()
+			}
+			_, err := r.ReadIntent()
+			must(t, err)
+			if _, err := os.Stat(dir); (err == nil) != (c.stays || atWork) {
+				t.Errorf("%s, a git at work: %v: %v", c.why, atWork, err)
+			}
+		}
 	}
 }

@@ -110,7 +110,7 @@ func FreshCheckout(ctx context.Context, repo *gitstate.Repo, commit object.ID) (
 		return "", nil, refusal.New(refusal.NoCacheFolder, "make a fresh checkout: %w", err)
 	}
 	dropDeadCheckouts(ctx, repo, base)
-	parent, err := os.MkdirTemp(base, proc.OwnedPrefix(checkoutPrefix))
+	parent, err := os.MkdirTemp(base, proc.OwnedPrefix(gitstate.CheckoutPrefix))
 	if err != nil {
 		return "", nil, fmt.Errorf("make a fresh checkout: %w", err)
 	}
@@ -132,13 +132,11 @@ func FreshCheckout(ctx context.Context, repo *gitstate.Repo, commit object.ID) (
 	return dir, remove, nil
 }
 
-const checkoutPrefix = "co-"
-
 // dropDeadCheckouts removes the checkouts of processes that were killed, and what
 // this repository still knows of those that are gone. A failure leaves them to
 // the next one.
 func dropDeadCheckouts(ctx context.Context, repo *gitstate.Repo, base string) {
-	proc.RemoveOrphans(base, checkoutPrefix)
+	proc.RemoveOrphans(base, gitstate.CheckoutPrefix)
 	known, err := os.ReadDir(filepath.Join(repo.CommonDir, "worktrees"))
 	if err != nil || len(known) == 0 {
 		return

@@ -35,6 +35,22 @@ func RemoveOrphans(dir, prefix string) int {
 	return n
 }
 
+// DeadOwner reports whether a dead process made the folder of this name by OwnedPrefix,
+// with a prefix that begins like this one.
+func DeadOwner(name, prefix string) bool {
+	rest, ok := strings.CutPrefix(name, prefix)
+	f := strings.Split(rest, "-")
+	if !ok || len(f) < 4 {
+		return false
+	}
+	if f = f[len(f)-4:]; f[2] != pidSpace() {
+		return false
+	}
+	pid, err1 := strconv.Atoi(f[0])
+	start, err2 := strconv.ParseUint(f[1], 10, 64)
+	return err1 == nil && err2 == nil && pid > 0 && !Alive(pid, start, "")
+}
+
 // Orphans are the folders of dir that dead processes made by OwnedPrefix with
 // a prefix that begins like this one. Folders of other users and other
 // containers, and those without an owner in their name, are left out.
@@ -45,17 +61,7 @@ func Orphans(dir, prefix string) []string {
 	}
 	var out []string
 	for _, e := range entries {
-		rest, ok := strings.CutPrefix(e.Name(), prefix)
-		f := strings.Split(rest, "-")
-		if !ok || len(f) < 4 || !e.IsDir() {
-			continue
-		}
-		if f = f[len(f)-4:]; f[2] != pidSpace() {
-			continue
-		}
-		pid, err1 := strconv.Atoi(f[0])
-		start, err2 := strconv.ParseUint(f[1], 10, 64)
-		if err1 != nil || err2 != nil || pid <= 0 || Alive(pid, start, "") {
+		if !DeadOwner(e.Name(), prefix) || !e.IsDir() {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())
