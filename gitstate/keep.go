@@ -170,7 +170,11 @@ type drafted struct {
 func (r *Repo) commitKeep(ctx context.Context, k *Keep, draft func() drafted, step func(string)) error {
 	deadline := time.Now().Add(k.Deadline)
 	defer r.Queue(strings.TrimPrefix(k.JournalRef, headsPrefix), k.Deadline/3)()
-	for e := draft(); ; e.tip, e.entry, e.err = k.Entry() {
+	e := draft()
+	if now, err := r.ReadRef(ctx, k.JournalRef); e.err == nil && err == nil && now != e.tip {
+		e.tip, e.entry, e.err = k.Entry() // somebody wrote to it before it was our turn
+	}
+	for ; ; e.tip, e.entry, e.err = k.Entry() {
 		if e.err != nil {
 			return e.err
 		}
@@ -182,9 +186,6 @@ func (r *Repo) commitKeep(ctx context.Context, k *Keep, draft func() drafted, st
 			return err
 		} else if now != k.Parent {
 			return fmt.Errorf("%w: %s is at %s", ErrBranchMoved, k.BranchRef, now)
-		}
-		if now, err := r.ReadRef(ctx, k.JournalRef); err == nil && now != e.tip && time.Now().Before(deadline) {
-			continue // somebody wrote to it before it was our turn
 		}
 		tx, err := r.PrepareRefs(k.Message,
 			RefUpdate{k.JournalRef, e.tip, e.entry}, RefUpdate{k.BranchRef, k.Parent, k.Commit})
