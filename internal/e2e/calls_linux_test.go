@@ -113,7 +113,8 @@ func TestEveryCallOfAnIterationFails(t *testing.T) {
 // oneTask is a project with one task and files of a person.
 func oneTask(t *testing.T) *project {
 	t.Helper()
-	p := newProject(t, paid+doTask, quick+"[guard]\nsandbox = \"off\"\n[loop]\nmax_attempts = 0\n",
+	// An agent whose own write fails has to say so: nothing else can know what it meant.
+	p := newProject(t, "set -e\n"+paid+doTask, quick+"[guard]\nsandbox = \"off\"\n[loop]\nmax_attempts = 0\n",
 		map[string]string{".gitignore": ".env\n"})
 	p.Write(".env", "SECRET=1\n")
 	p.Write("untracked.txt", "mine\n")
