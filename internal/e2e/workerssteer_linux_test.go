@@ -113,8 +113,9 @@ func TestWorkersShareLimits(t *testing.T) {
 		{"dollars of all sessions", spends, "[limits]\ntotal_usd = 1.0\n", "cost_limit:", 3, 4},
 		{"tokens", spends, "[limits]\nsession_tokens = 1000\n", "token_limit:", 3, 4},
 		{"iterations", doTask, "[loop]\nmax_iterations = 3\n", "max_iterations", 3, 3},
-		// An iteration that runs when the breaker opens is finished.
-		{"failures", "true\n", "[breaker]\nfailures = 3\n", "consecutive_failures:", 3, 4},
+		// An iteration that runs when the breaker opens is finished. It must not be the last attempt of
+		// its task: giving a task up forgets the failures.
+		{"failures", "true\n", "[loop]\nmax_attempts = 0\n[breaker]\nfailures = 3\n", "consecutive_failures:", 3, 4},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			t.Parallel()
