@@ -279,14 +279,19 @@ func (r *Repo) IsAncestor(ctx context.Context, a, b object.ID) (bool, error) {
 	if a == b {
 		return true, nil
 	}
-	_, err := r.Git.Run(ctx, "merge-base", "--is-ancestor", a.String(), b.String())
-	if err == nil {
-		return true, nil
+	for try := 0; ; try++ {
+		_, err := r.Git.Run(ctx, "merge-base", "--is-ancestor", a.String(), b.String())
+		if err == nil {
+			return true, nil
+		}
+		if proc.ExitCode(err) == 1 {
+			return false, nil
+		}
+		// A prune may just have removed an entry of another process, which has ended.
+		if try == 2 || r.Store.Heal() != nil {
+			return false, err
+		}
 	}
-	if proc.ExitCode(err) == 1 {
-		return false, nil
-	}
-	return false, err
 }
 
 // WriteFile writes one of our files by temporary file and rename, flushed.
