@@ -2,8 +2,6 @@ package gitstate
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -82,29 +80,5 @@ func TestCommitIsGits(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestAncestorThatIsPruned: a commit that a late prune has removed is put back and read.
-func TestAncestorThatIsPruned(t *testing.T) {
-	t.Parallel()
-	ctx := t.Context()
-	r := repo.New(t, map[string]string{"a": "b\n"})
-	writer, err := Open(ctx, r.Dir, r.Env)
-	must(t, err)
-	t.Cleanup(func() { writer.Close() })
-	tip, err := writer.ReadRef(ctx, "refs/heads/main")
-	must(t, err)
-	at, err := writer.Store.ReadCommit(tip)
-	must(t, err)
-	id, err := writer.Commit(ctx, "an entry\n", Unsigned, at.Tree, tip)
-	must(t, err)
-	must(t, writer.Store.Sync(), writer.UpdateRefs("", RefUpdate{Name: "refs/ralph/heads/main", New: id}))
-	must(t, os.Remove(filepath.Join(writer.CommonDir, "objects", id.String()[:2], id.String()[2:])))
-	reader, err := Open(ctx, r.Dir, r.Env)
-	must(t, err)
-	t.Cleanup(func() { reader.Close() })
-	if is, err := reader.IsAncestor(ctx, tip, id); err != nil || !is {
-		t.Errorf("is it an ancestor: %v, %v", is, err)
 	}
 }

@@ -111,9 +111,8 @@ func (r *Repo) Keep(ctx context.Context, k Keep) error {
 		e.tip, e.entry, e.err = k.Entry()
 		return e
 	})
-	drafting := make(chan struct{})
-	go func() { draft(); close(drafting) }()
-	defer func() { <-drafting }() // what it writes is the caller's again
+	go draft()
+	defer draft() // it is waited for: what it writes is the caller's again
 	lock, err := r.lockIndex(ctx, &k, step)
 	if err != nil {
 		return err

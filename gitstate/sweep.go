@@ -130,7 +130,9 @@ func (r *Repo) dropHalfMade(notes map[string]proc.Writer) {
 		}
 		folder := filepath.Base(filepath.Dir(filepath.Dir(says("gitdir"))))
 		ours := proc.DeadOwner(folder, CheckoutPrefix) || strings.HasPrefix(says("locked"), linkedReason)
-		if ours && says("HEAD") == object.Zero.String() {
+		st, err := os.Lstat(filepath.Join(dir, "HEAD")) // which may be a link
+		none := errors.Is(err, fs.ErrNotExist) || err == nil && st.Mode().IsRegular() && st.Size() == 0
+		if ours && (none || says("HEAD") == object.Zero.String()) {
 			os.RemoveAll(dir)
 		}
 	}

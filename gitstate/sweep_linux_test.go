@@ -306,6 +306,9 @@ func TestHalfMadeCheckout(t *testing.T) {
 	}{
 		{"a fresh checkout", dead, "added with --lock", zero, false},
 		{"a linked worktree", "1234567890abcdef", ours, zero, false},
+		{"one without a HEAD", dead, "added with --lock", "none", false},
+		{"one whose HEAD is empty", dead, "added with --lock", "", false},
+		{"one whose HEAD is a link", "1234567890abcdef", ours, "link", true},
 		{"a living process's", alive, "added with --lock", zero, true},
 		{"a person's", "mine", "initializing", zero, true},
 		{"a whole one", dead, "added with --lock", "HEAD", true},
@@ -322,7 +325,13 @@ func TestHalfMadeCheckout(t *testing.T) {
 			must(t, os.MkdirAll(dir, 0o755))
 			for name, text := range map[string]string{"HEAD": c.head, "commondir": "../..", "locked": c.locked,
 				"gitdir": filepath.Join("/nowhere", c.folder, "work", ".git")} {
-				must(t, os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o644))
+				must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+			}
+			if head := filepath.Join(dir, "HEAD"); c.head == "none" || c.head == "link" {
+				must(t, os.Remove(head))
+				if c.head == "link" {
+					must(t, os.Symlink("refs/heads/main", head))
+				}
 			}
 			if atWork {
 				w, err := proc.NewWriter(r.writersDir(), "git worktree")
@@ -335,5 +344,24 @@ func TestHalfMadeCheckout(t *testing.T) {
 				t.Errorf("%s, a git at work: %v: %v", c.why, atWork, err)
 			}
 		}
+	}
+}
+
+// TestAncestorThatIsPruned: a commit that a late prune has removed is put back and read.
+func TestAncestorThatIsPruned(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	writer, tip := openRepo(t)
+	at, err := writer.Store.ReadCommit(tip)
+	must(t, err)
+	id, err := writer.Commit(ctx, "an entry\n", Unsigned, at.Tree, tip)
+	must(t, err)
+	must(t, writer.Store.Sync(), writer.UpdateRefs("", RefUpdate{Name: "refs/ralph/heads/main", New: id}))
+	must(t, os.Remove(filepath.Join(writer.CommonDir, "objects", id.String()[:2], id.String()[2:])))
+	reader, err := Open(ctx, writer.Root, writer.Git.Env)
+	must(t, err)
+	t.Cleanup(func() { reader.Close() })
+	if is, err := reader.IsAncestor(ctx, tip, id); err != nil || !is {
+		t.Errorf("is it an ancestor: %v, %v", is, err)
 	}
 }

@@ -59,9 +59,8 @@ func (l *Loop) checkTamper(it *Ready) (findings, error) {
 	}
 	index := sync.OnceValues(func() (worktree.IndexState, error) { return l.Engine.IndexState(l.background()) })
 	if l.isolated() { // then it is read beside the rest: nothing has to be undone first
-		read := make(chan struct{})
-		go func() { index(); close(read) }()
-		defer func() { <-read }()
+		go index()
+		defer index()
 	}
 	now, err := l.Repo.TakeSnapshot(l.background(), it.git)
 	if err != nil {
