@@ -99,9 +99,10 @@ long-run n="5000" minutes="1440":
     RALPH_LONG_RUN={{n}} RALPH_LONG_RUN_MINUTES={{minutes}} go test ./internal/e2e -run '^TestLongRun$' -count=1 -v -timeout 30h \
         -args -long
 
-# minutes with the real Claude Code (RALPH_TEST_CLAUDE names its program) and a scripted model; writes doc/night.md and its picture
-night minutes="480":
-    RALPH_NIGHT={{minutes}} go test ./internal/e2e -run '^TestNight$' -count=1 -v -timeout 30h -args -long
+# minutes with the real Claude Code (RALPH_TEST_CLAUDE names its program) and a scripted model that thinks so many seconds
+# before each answer; writes doc/night.md and its picture
+night minutes="480" thinks="3":
+    RALPH_NIGHT={{minutes}} RALPH_NIGHT_THINKS={{thinks}} go test ./internal/e2e -run '^TestNight$' -count=1 -v -timeout 30h -args -long
 
 # every fuzz target in turn, so many seconds each; a text chooses among them
 fuzz seconds="60" text="":

@@ -70,7 +70,7 @@ func lockedUpper(dir string, lock *os.File, home os.FileInfo) error {
 		}
 		return fmt.Errorf("lock %q: %w", dir, err)
 	}
-	upper, work := filepath.Join(dir, "upper"), filepath.Join(dir, "work")
+	upper := filepath.Join(dir, "upper")
 	if !bootedSince(dir) {
 		if err := RemoveHomeUpper(upper); err != nil {
 			return err
@@ -79,13 +79,18 @@ func lockedUpper(dir string, lock *os.File, home os.FileInfo) error {
 			return err
 		}
 	}
+	return makeLike(upper, home)
+}
+
+// readyWork makes the overlay's own folder for one more sandbox, with the lock of keepHome.
+func readyWork(work string) error {
 	if err := clearWork(work); err != nil {
-		return err
+		return fmt.Errorf("prepare the home folder: %w", err)
 	}
 	if err := os.Mkdir(work, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return err
+		return fmt.Errorf("prepare the home folder: %w", err)
 	}
-	return makeLike(upper, home)
+	return nil
 }
 
 // clearWork removes what an overlay left in its work folder: the mark of a

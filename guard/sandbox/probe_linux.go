@@ -91,10 +91,11 @@ func attempt(ctx context.Context, spec Spec) (refused string, err error) {
 		return w.refused, err
 	}
 	p, err := proc.Start(ctx, w.cmd)
-	if err = w.started(err); err != nil {
-		if p != nil {
-			p.Stop(0)
-		}
+	if err != nil {
+		return w.refused, w.started(0, err)
+	}
+	if err = w.started(p.Pid, nil); err != nil {
+		p.Stop(0)
 		return w.refused, err
 	}
 	defer w.close()

@@ -67,18 +67,22 @@ type wrapped struct {
 	leashR  *os.File
 	plain   bool     // there is no sandbox, only a keeper
 	home    *os.File // the lock of the home's changes, or nil
-	work    string   // the overlay's own folder there
 	once    string   // the folder of the home's changes that goes with the command, or ""
 	layer   *os.File // the lock of what is written to shared folders, or nil
 	apart   string   // the folder of that for this command alone, or ""
 	refused string
+	ids     *idMaps       // of the user namespace, or nil
+	mayGo   chan bool     // whether the first process may have its order
+	failed  chan error    // why it gets none
+	worked  chan struct{} // closed when the folders of the home are ready, or nil
 	// ready is closed when started has read the first answer; the command may
 	// have ended by then.
 	ready chan struct{}
 }
 
 func wrap(cmd proc.Command, o order) (*wrapped, error) {
-	w := &wrapped{ready: make(chan struct{}), plain: o.Spec.Mechanism == None}
+	w := &wrapped{ready: make(chan struct{}), mayGo: make(chan bool, 1), failed: make(chan error, 1),
+		plain: o.Spec.Mechanism == None}
 	if len(cmd.Argv) == 0 && !o.Probe {
 		return w, errors.New("no command")
 	}
@@ -112,13 +116,13 @@ func wrap(cmd proc.Command, o order) (*wrapped, error) {
 			return w, err
 		}
 	}
-	w.work = filepath.Join(o.Spec.HomeUpper, "work")
 	var to *os.File
 	if w.order, to, err = os.Pipe(); err != nil {
 		w.close()
 		return w, err
 	}
-	go give(o, cmd.Env, to)
+	w.worked = make(chan struct{})
+	go w.give(o, cmd.Env, to)
 	if w.answerR, w.answerW, err = os.Pipe(); err != nil {
 		w.close()
 		return w, err
@@ -137,7 +141,8 @@ func wrap(cmd proc.Command, o order) (*wrapped, error) {
 	w.cmd.Argv = []string{selfPath, hiddenCommand, word, strconv.Itoa(n), strconv.Itoa(n + 1)}
 	w.cmd.Dir = "/"
 	if o.Spec.Mechanism == Namespaces {
-		if w.cmd.Sys, err = namespaceAttr(o.Spec.Network); err != nil {
+		w.cmd.Sys = namespaceAttr(o.Spec.Network)
+		if w.ids, err = namespaceIDs(); err != nil {
 			w.close()
 			return w, err
 		}
@@ -145,10 +150,20 @@ func wrap(cmd proc.Command, o order) (*wrapped, error) {
 	return w, nil
 }
 
-// give tells the first process its order. It looks for what is to be hidden while that
-// process starts.
-func give(o order, env []string, to *os.File) {
+// give tells the first process its order, unless that may not go on. It makes ready what the
+// order needs while that process starts.
+func (w *wrapped) give(o order, env []string, to *os.File) {
 	defer to.Close()
+	if w.home != nil {
+		err := readyWork(filepath.Join(o.Spec.HomeUpper, "work"))
+		if err != nil {
+			w.failed <- err
+		}
+		close(w.worked)
+		if err != nil {
+			return
+		}
+	}
 	if o.Spec.Mechanism != None && !o.Probe {
 		covers, logins, _ := gitCovers(o.Spec, env)
 		o.Spec.Hidden = slices.Concat(o.Spec.Hidden, logins)
@@ -159,13 +174,15 @@ func give(o order, env []string, to *os.File) {
 	if o.Spec.Mechanism == Namespaces {
 		o.Hide = hidden(o.Spec)
 	}
-	json.NewEncoder(to).Encode(o) // a process that does not read it has ended, and started says so
+	if <-w.mayGo {
+		json.NewEncoder(to).Encode(o) // a process that does not read it has ended, and started says so
+	}
 }
 
 // quickStart is the environment for starting our own program as the first
-// process. The Go runtime then does not read cgroup limits and prepares for
-// two processors, however many there are. given are the values that were
-// replaced.
+// process. The Go runtime then does not read cgroup limits, takes no samples of
+// allocations, and prepares for two processors, however many there are. given are the
+// values that were replaced.
 func quickStart(env []string) (quick, given []string) {
 	for _, kv := range env {
 		if name, _, _ := strings.Cut(kv, "="); slices.Contains(startVariables, name) {
@@ -174,54 +191,87 @@ func quickStart(env []string) (quick, given []string) {
 		}
 		quick = append(quick, kv)
 	}
-	return append(quick, "GODEBUG=containermaxprocs=0,updatemaxprocs=0", "GOMAXPROCS=2"), given
+	return append(quick, "GODEBUG=containermaxprocs=0,updatemaxprocs=0,memprofilerate=0", "GOMAXPROCS=2"), given
 }
 
-// namespaceAttr asks for the namespaces. An ordinary user stays the user; root
-// keeps all ids that there are, so that files of other owners stay usable.
-func namespaceAttr(net Network) (*syscall.SysProcAttr, error) {
+// namespaceAttr asks for the namespaces. The process starts with ids that are not mapped
+// and with the capabilities of the set-up; see namespaceIDs.
+//
+// CLONE_VM and CLONE_VFORK are what package syscall adds by itself where there is no user
+// namespace. Without them the kernel copies the page tables of this program, which takes
+// 1 ms for 20 MB, and this program then faults on each page that it writes. Package
+// syscall leaves them out since it writes mappings while the process waits before its
+// exec. Here the process waits for its order.
+func namespaceAttr(net Network) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{
-		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | cgroupFlag(),
+		Cloneflags: unix.CLONE_VM | unix.CLONE_VFORK |
+			unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | cgroupFlag(),
+		AmbientCaps: setupCaps,
 	}
 	if net != NetworkOpen {
 		attr.Cloneflags |= unix.CLONE_NEWNET
 	}
-	if os.Getuid() != 0 {
-		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
-		attr.AmbientCaps = setupCaps
-		return attr, nil
+	if os.Getuid() == 0 {
+		attr.AmbientCaps = slices.Concat(setupCaps, rootCaps)
 	}
-	var err error
-	if attr.UidMappings, err = allIDs("/proc/self/uid_map"); err != nil {
-		return nil, err
-	}
-	if attr.GidMappings, err = allIDs("/proc/self/gid_map"); err != nil {
-		return nil, err
-	}
-	attr.GidMappingsEnableSetgroups = true
-	return attr, nil
+	return attr
 }
 
-// allIDs maps each id of this user namespace to itself.
-func allIDs(file string) ([]syscall.SysProcIDMap, error) {
-	b, err := os.ReadFile(file)
+// idMaps are the contents of the files uid_map, gid_map and setgroups of a process.
+type idMaps struct{ uids, gids, setgroups string }
+
+// namespaceIDs are the ids of the namespaces. An ordinary user stays the user; root keeps
+// all ids that there are, so that files of other owners stay usable.
+func namespaceIDs() (*idMaps, error) {
+	if os.Getuid() != 0 {
+		one := func(id int) string { return fmt.Sprintf("%d %d 1\n", id, id) }
+		return &idMaps{one(os.Getuid()), one(os.Getgid()), "deny"}, nil
+	}
+	uids, err := allIDs("/proc/self/uid_map")
 	if err != nil {
 		return nil, err
 	}
-	var out []syscall.SysProcIDMap
+	gids, err := allIDs("/proc/self/gid_map")
+	return &idMaps{uids, gids, "allow"}, err
+}
+
+// allIDs maps each id of this user namespace to itself.
+func allIDs(file string) (string, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
 	for line := range strings.Lines(string(b)) {
 		var inside, outside, size int
 		if _, err := fmt.Sscan(line, &inside, &outside, &size); err != nil {
-			return nil, fmt.Errorf("read %s: %w", file, err)
+			return "", fmt.Errorf("read %s: %w", file, err)
 		}
-		out = append(out, syscall.SysProcIDMap{ContainerID: inside, HostID: inside, Size: size})
+		fmt.Fprintln(&out, inside, inside, size)
 	}
-	return out, nil
+	return out.String(), nil
+}
+
+// write maps the ids of a process in a new user namespace. Nil maps none.
+func (m *idMaps) write(pid int) error {
+	if m == nil {
+		return nil
+	}
+	for _, f := range [][2]string{{"uid_map", m.uids}, {"setgroups", m.setgroups}, {"gid_map", m.gids}} {
+		fd, err := unix.Open(fmt.Sprintf("/proc/%d/%s", pid, f[0]), unix.O_WRONLY|unix.O_CLOEXEC, 0)
+		if err == nil {
+			_, err = unix.Write(fd, []byte(f[1])) // in one piece, as the kernel requires it
+			unix.Close(fd)
+		}
+		if err != nil {
+			return fmt.Errorf("write %s: %w", f[0], err)
+		}
+	}
+	return nil
 }
 
 // started waits until the sandbox stands and the command was started in it.
-func (w *wrapped) started(err error) error {
+func (w *wrapped) started(pid int, err error) error {
 	defer close(w.ready)
 	w.order.Close()
 	w.answerW.Close()
@@ -230,7 +280,19 @@ func (w *wrapped) started(err error) error {
 		w.close()
 		return err
 	}
+	if err := w.ids.write(pid); err != nil {
+		w.close()
+		return fmt.Errorf("sandbox: map the ids of its first process: %w", err)
+	}
+	w.mayGo <- true
 	a, err := w.next()
+	select {
+	case err := <-w.failed: // and so it read no order
+		w.refused = "home"
+		w.close()
+		return fmt.Errorf("sandbox: %w", err)
+	default:
+	}
 	switch {
 	case err != nil:
 		w.close()
@@ -254,9 +316,6 @@ func (w *wrapped) started(err error) error {
 func (w *wrapped) exit(e proc.Exit) proc.Exit {
 	<-w.ready
 	defer w.close()
-	if w.home != nil && w.once == "" {
-		clearWork(w.work)
-	}
 	a, err := w.next()
 	switch {
 	case err == nil && a.Exit != nil:
@@ -277,6 +336,13 @@ func (w *wrapped) next() (answer, error) {
 }
 
 func (w *wrapped) close() {
+	select {
+	case w.mayGo <- false:
+	default: // its order was or will be given
+	}
+	if w.home != nil && w.worked != nil {
+		<-w.worked // before the lock goes
+	}
 	for _, f := range []*os.File{w.order, w.answerW, w.answerR, w.leashR, w.leash, w.home, w.layer} {
 		f.Close() // nil and closed ones are no matter
 	}

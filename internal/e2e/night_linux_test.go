@@ -1,12 +1,14 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"git-ralph/internal/agent/fakemodel"
 )
@@ -18,7 +20,8 @@ Written by ` + "`just night`" + `, which anybody can repeat who has Claude Code 
 One process of git ralph starts the real Claude Code once for each iteration. The model is a script on the loopback address. Of every ten
 attempts eight are good; one breaks the check and says that all tests pass, and one does nothing and says that it is done. In one of the
 good ones the connection is cut once, in another the model is overloaded once, in a third a command prints 200 KB; in all of them the
-model tries to commit and is denied. The sandbox is on, and the check runs after each attempt.`
+model tries to commit and is denied. The sandbox is on, and the check runs after each attempt.
+Each answer of the model comes %d seconds after its request.`
 
 // nightAttempt is what the model does in attempt n on the given task.
 func nightAttempt(n, task int) (steps fakemodel.Script, kept bool) {
@@ -48,12 +51,17 @@ func nightAttempt(n, task int) (steps fakemodel.Script, kept bool) {
 }
 
 // TestNight lets one process work for RALPH_NIGHT minutes with the real Claude Code and a
-// scripted model. Its resource use does not grow. Nothing is left running. Exactly the good
-// attempts are kept. The figures are written to doc/.
+// scripted model whose answers take RALPH_NIGHT_THINKS seconds each. Its resource use does
+// not grow. Nothing is left running. Exactly the good attempts are kept. The figures are
+// written to doc/.
 func TestNight(t *testing.T) {
 	minutes, err := strconv.Atoi(os.Getenv("RALPH_NIGHT"))
 	if err != nil {
 		t.Skip("just night MINUTES runs it")
+	}
+	thinks, err := strconv.Atoi(cmp.Or(os.Getenv("RALPH_NIGHT_THINKS"), "0"))
+	if err != nil {
+		t.Fatal(err)
 	}
 	outer := t.TempDir()
 	iterations := 120 * minutes // more than there is time for: a quick machine made 60 a minute
@@ -89,6 +97,7 @@ enabled = true
 run = "printf x >> %s"
 `, iterations, outer, w.noted()))
 	model.Forget()
+	model.Think(time.Duration(thinks) * time.Second)
 	file := filepath.Join(outer, "plan.md")
 	if err := os.WriteFile(file, []byte(plan.String()), 0o644); err != nil {
 		t.Fatal(err)
@@ -113,6 +122,6 @@ run = "printf x >> %s"
 	if kept := strings.Count(p.Git("log", "--format=%s"), "ralph["); kept != good {
 		t.Errorf("%d commits of %d good attempts\n%s", kept, good, p.must(t, "log", "--verdict", "reject"))
 	}
-	report{"night", nightHead, "`TestNight` fails when memory, goroutines, descriptors or processes grow, and when " +
-		"another attempt than the good ones is kept."}.write(t, p, list)
+	report{"night", fmt.Sprintf(nightHead, thinks), "`TestNight` fails when memory, goroutines, descriptors or " +
+		"processes grow, and when another attempt than the good ones is kept."}.write(t, p, list)
 }

@@ -19,10 +19,10 @@ const EventVariable = "RALPH_EVENT_ID"
 // Wrapped is what a Wrapper makes of a command.
 type Wrapped struct {
 	Command Command
-	// Started is called once after the start was tried, with its error. It
-	// returns when the wrapper's own set-up is done; an error of it ends the
-	// process, and nothing of the command has run. nil = nothing to do.
-	Started func(error) error
+	// Started is called once after the start was tried, with the id of the process or
+	// the error. It returns when the wrapper's own set-up is done; an error of it ends
+	// the process, and nothing of the command has run. nil = nothing to do.
+	Started func(pid int, err error) error
 	// Exit translates the end of the wrapping process into that of the
 	// command; it may be called before Started has returned. nil = they are
 	// the same.
@@ -119,7 +119,11 @@ func (g *Group) Start(ctx context.Context, cmd Command) (*Process, error) {
 		return e
 	})
 	if w.Started != nil {
-		if serr := w.Started(err); serr != nil && err == nil {
+		pid := 0
+		if err == nil {
+			pid = p.Pid
+		}
+		if serr := w.Started(pid, err); serr != nil && err == nil {
 			p.Stop(0)
 			return nil, fmt.Errorf("start %q: %w", firstOf(cmd.Argv), serr)
 		}
