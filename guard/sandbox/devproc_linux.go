@@ -27,9 +27,9 @@ func deviceNodes() ([]node, error) {
 	var out []node
 	needed := map[string]bool{"null": true, "zero": true, "urandom": true}
 	names := []string{"null", "zero", "full", "random", "urandom", "tty", "kvm", "fuse", "dri", "net/tun"}
-	nvidia, err := filepath.Glob("/dev/nvidia*")
-	if err == nil {
-		for _, p := range nvidia {
+	if _, err := os.Lstat("/dev/nvidiactl"); err == nil { // wherever there is any of them
+		all, _ := filepath.Glob("/dev/nvidia*") // the pattern is good
+		for _, p := range all {
 			names = append(names, strings.TrimPrefix(p, "/dev/"))
 		}
 	}
@@ -58,12 +58,11 @@ func deviceNodes() ([]node, error) {
 }
 
 // mountDev makes a /dev of the sandbox's own.
-func mountDev(nodes []node) error {
-	if err := unix.Mount("tmpfs", "/dev", "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC,
-		"mode=755,size=1m,nr_inodes=1024"); err != nil {
+func (g ground) mountDev() error {
+	if err := moveTree(g.dev, "/dev"); err != nil {
 		return fmt.Errorf("mount a private /dev: %w", err)
 	}
-	for _, n := range nodes {
+	for _, n := range g.nodes {
 		path := "/dev/" + n.name
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
@@ -72,7 +71,7 @@ func mountDev(nodes []node) error {
 		if n.dir {
 			err = os.Mkdir(path, 0o755)
 		} else {
-			err = os.WriteFile(path, nil, 0o644)
+			err = unix.Mknod(path, unix.S_IFREG|0o644, 0)
 		}
 		if err == nil {
 			err = moveTree(n.tree, path)
@@ -86,8 +85,7 @@ func mountDev(nodes []node) error {
 			return err
 		}
 	}
-	if err := unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC,
-		"newinstance,ptmxmode=0666,mode=620"); err != nil {
+	if err := moveTree(g.pts, "/dev/pts"); err != nil {
 		return fmt.Errorf("mount a private /dev/pts: %w", err)
 	}
 	for name, to := range map[string]string{
@@ -111,10 +109,14 @@ var procMasks = []string{"/proc/1/oom_score_adj", "/proc/1/oom_adj", "/proc/sys"
 // mounts can be taken after it.
 func (m *mounter) mountProc() error {
 	if m.spec.OwnProc {
-		flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC)
-		if err := unix.Mount("proc", "/proc", "proc", flags, ""); err != nil {
+		if m.ground.procErr != nil {
+			return &procError{m.ground.procErr}
+		}
+		if err := moveTree(m.ground.proc, "/proc"); err != nil {
 			return &procError{err}
 		}
+	} else if m.ground.procErr == nil {
+		unix.Close(m.ground.proc)
 	}
 	var masks []string
 	var trees []int

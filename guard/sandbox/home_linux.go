@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -39,19 +38,28 @@ func (m *mounter) home() error {
 	if m.spec.HomeMode == HomeCopy {
 		return m.homeCopy(r)
 	}
-	lowers := []string{r.real}
-	if m.spec.HomeLower != "" {
-		lowers = []string{filepath.Join(m.spec.HomeLower, "upper"), r.real}
-	}
-	tree, err := overlay(m.spec.HomeUpper, lowers...)
-	mounts, merr := m.mounts()
-	if err := errors.Join(err, merr); err != nil {
-		return &homeError{err}
-	}
-	m.items = append(m.items, item{target: r.real, rank: rankBase, dir: true, tree: tree, links: r.links, what: "home"})
-	for _, p := range mountsBelow(mounts, r.real) {
+	m.items = append(m.items, item{target: r.real, rank: rankBase, dir: true, tree: -1, links: r.links, what: overlaid})
+	for _, p := range mountsBelow(m.ground.mounts, r.real) {
 		m.optional(p, rankBase, "mount in the home folder")
 	}
+	return nil
+}
+
+// overlaid is item.what of a home folder whose tree homeOverlay sets.
+const overlaid = "home overlay"
+
+// homeOverlay waits for the overlay of the home folder. It must exist before the tree
+// becomes read-only.
+func (m *mounter) homeOverlay() error {
+	at := slices.IndexFunc(m.items, func(it item) bool { return it.what == overlaid })
+	if at < 0 {
+		return nil
+	}
+	l := <-m.layer
+	if l.err != nil {
+		return &homeError{l.err}
+	}
+	m.items[at].tree = l.tree
 	return nil
 }
 
@@ -68,59 +76,25 @@ func overlay(dir string, lowers ...string) (int, error) {
 		defer unix.Close(fd)
 		names = append(names, fdPath(fd))
 	}
-	fs, err := unix.Fsopen("overlay", unix.FSOPEN_CLOEXEC)
-	if err != nil {
-		return -1, fmt.Errorf("open overlay: %w", err)
-	}
-	defer unix.Close(fs)
-	for key, val := range map[string]string{"lowerdir": strings.Join(names[2:], ":"), "upperdir": names[0],
-		"workdir": names[1]} {
-		if err := unix.FsconfigSetString(fs, key, val); err != nil {
-			return -1, fmt.Errorf("overlay: set %s: %w", key, err)
-		}
-	}
-	for _, flag := range []string{"userxattr", "volatile"} { // volatile: see keepHome
-		if err := unix.FsconfigSetFlag(fs, flag); err != nil {
-			return -1, fmt.Errorf("overlay: set %s: %w", flag, err)
-		}
-	}
-	if err := unix.FsconfigCreate(fs); err != nil {
-		return -1, fmt.Errorf("overlay: create: %w", err)
-	}
-	tree, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
-	if err != nil {
-		return -1, fmt.Errorf("overlay: mount: %w", err)
-	}
-	return tree, nil
+	return newFS("overlay", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, "lowerdir="+strings.Join(names[2:], ":"),
+		"upperdir="+names[0], "workdir="+names[1], "userxattr", "volatile") // volatile: see keepHome
 }
 
 // mountPoint is one line of mountinfo.
 type mountPoint struct{ path, fs string }
 
-// readMounts lists the mounts beside whoever calls it: the kernel takes its time.
-// The function that it returns waits for the list.
-func readMounts() func() ([]mountPoint, error) {
-	type list struct {
-		all []mountPoint
-		err error
-	}
-	done := make(chan list, 1)
-	go func() {
-		b, err := os.ReadFile("/proc/self/mountinfo")
-		var all []mountPoint
-		for line := range strings.Lines(string(b)) {
-			place, source, ok := strings.Cut(line, " - ")
-			f, kind := strings.Fields(place), strings.Fields(source)
-			if ok && len(f) > 4 && len(kind) > 0 {
-				all = append(all, mountPoint{unescapeMount(f[4]), kind[0]})
-			}
+// readMounts lists the mounts.
+func readMounts() ([]mountPoint, error) {
+	b, err := os.ReadFile("/proc/self/mountinfo")
+	var all []mountPoint
+	for line := range strings.Lines(string(b)) {
+		place, source, ok := strings.Cut(line, " - ")
+		f, kind := strings.Fields(place), strings.Fields(source)
+		if ok && len(f) > 4 && len(kind) > 0 {
+			all = append(all, mountPoint{unescapeMount(f[4]), kind[0]})
 		}
-		done <- list{all, err}
-	}()
-	return sync.OnceValues(func() ([]mountPoint, error) {
-		l := <-done
-		return l.all, l.err
-	})
+	}
+	return all, err
 }
 
 // mountsBelow are the mount points inside dir, without those inside others of
@@ -144,6 +118,9 @@ func mountsBelow(mounts []mountPoint, dir string) []string {
 
 // unescapeMount undoes the octal escapes of mountinfo.
 func unescapeMount(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s // making the replacer takes longer than all the rest
+	}
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"os/signal"
@@ -36,8 +35,6 @@ type order struct {
 	Hide []string `json:"hide,omitempty"`
 	// Covers are files that read otherwise inside.
 	Covers []cover `json:"covers,omitempty"`
-	// Extra is the number of descriptors from 3 on that the command gets.
-	Extra int `json:"extra"`
 	// Probe runs the self-check of Probe instead of a command.
 	Probe bool `json:"probe,omitempty"`
 	// Leash is the descriptor whose end is the end of a command without
@@ -67,19 +64,21 @@ func serve(args []string) {
 	if len(args) != 5 || args[1] != hiddenCommand || args[2] != "init" && args[2] != "keep" {
 		return
 	}
-	runtime.LockOSThread()
-	if args[2] == "keep" {
-		// The end of the leash tells of the parent's death. This thread's death signal
-		// would leave processes that only descent ties to the keeper.
-		unix.Prctl(unix.PR_SET_PDEATHSIG, 0, 0, 0, 0)
-	}
 	orderFD, err1 := strconv.Atoi(args[3])
 	answerFD, err2 := strconv.Atoi(args[4])
 	if err := errors.Join(err1, err2); err != nil {
 		fmt.Fprintln(os.Stderr, "git ralph sandbox is started by git ralph itself:", err)
 		os.Exit(2)
 	}
-	i := &initProcess{answers: os.NewFile(uintptr(answerFD), "answers")}
+	i := &initProcess{answers: os.NewFile(uintptr(answerFD), "answers"), extra: orderFD - 3,
+		namespaces: args[2] == "init", ordered: make(chan error, 1), layer: make(chan homeLayer, 1)}
+	go i.receive(os.NewFile(uintptr(orderFD), "order")) // a thread for it takes its time once this one is locked
+	runtime.LockOSThread()
+	if !i.namespaces {
+		// The end of the leash tells of the parent's death. This thread's death signal
+		// would leave processes that only descent ties to the keeper.
+		unix.Prctl(unix.PR_SET_PDEATHSIG, 0, 0, 0, 0)
+	}
 	// The main thread only waits from here on, and so it never blocks a signal.
 	// The kernel drops what would end the first process of a namespace when the
 	// main thread could take it. When that thread blocks the signal, as Go does
@@ -88,7 +87,7 @@ func serve(args []string) {
 	done := make(chan int)
 	go func() {
 		runtime.LockOSThread()
-		done <- i.run(os.NewFile(uintptr(orderFD), "order"))
+		done <- i.run()
 	}()
 	os.Exit(<-done)
 }
@@ -96,23 +95,19 @@ func serve(args []string) {
 // initProcess is process 1 of the namespaces. Where there are none it is the
 // command's keeper.
 type initProcess struct {
-	answers *os.File
-	order   order
+	answers    *os.File
+	extra      int // descriptors from 3 on that the command gets; the pipes of this process follow
+	namespaces bool
+	ordered    chan error // tells that order was read
+	order      order
+	layer      chan homeLayer
 }
 
 // run sets up the sandbox, starts the command, reaps, and returns the exit
 // status: that of the command, 128+n after signal n, 125 when it never ran.
-func (i *initProcess) run(in *os.File) int {
+func (i *initProcess) run() int {
 	const failed = 125
-	b, err := io.ReadAll(in)
-	in.Close()
-	if err == nil {
-		err = json.Unmarshal(b, &i.order)
-	}
-	if err != nil {
-		return i.fail(fmt.Errorf("read the order: %w", err), failed)
-	}
-	if err := closeOnExec(3 + i.order.Extra); err != nil {
+	if err := closeOnExec(3 + i.extra); err != nil {
 		return i.fail(err, failed)
 	}
 	// From here on signals are passed on or dropped, not obeyed, whoever sends
@@ -123,21 +118,19 @@ func (i *initProcess) run(in *os.File) int {
 		signal.Notify(signals, passedOn...)
 		close(caught)
 	}()
-	mechanism := i.order.Spec.Mechanism
-	if mechanism == Namespaces {
+	var err error
+	if i.namespaces {
 		dropSignals()
+		err = i.setUpNamespaces()
+	} else {
+		err = i.setUpKeeper()
 	}
-	if mechanism != None {
-		err = yieldMemory()
-		if err == nil {
-			err = i.setUp()
-		}
-		if err == nil {
-			err = ownStreams(3+i.order.Extra, mechanism)
-		}
+	mechanism := i.order.Spec.Mechanism
+	if err == nil && mechanism != None {
+		err = ownStreams(3+i.extra, mechanism)
 	}
 	<-caught
-	if mechanism == Namespaces {
+	if i.namespaces {
 		unblockDropped()
 	}
 	if err != nil {
@@ -159,11 +152,11 @@ func (i *initProcess) run(in *os.File) int {
 		return i.fail(err, failed)
 	}
 	files := []uintptr{0, 1, 2}
-	for n := range i.order.Extra {
+	for n := range i.extra {
 		files = append(files, uintptr(3+n))
 	}
 	attr := &syscall.ProcAttr{Dir: i.order.Dir, Env: env, Files: files, Sys: &syscall.SysProcAttr{Setsid: true}}
-	if mechanism != Namespaces {
+	if !i.namespaces {
 		return i.keep(path, attr, signals)
 	}
 	pid, err := syscall.ForkExec(path, i.order.Argv, attr)
@@ -232,7 +225,7 @@ func closeOnExec(from int) error {
 // closeStreams closes our copies of the command's streams: their readers wait
 // for the end.
 func (i *initProcess) closeStreams() {
-	for fd := range 3 + i.order.Extra {
+	for fd := range 3 + i.extra {
 		syscall.Close(fd)
 	}
 }
@@ -334,71 +327,6 @@ func (i *initProcess) fail(err error, code int) int {
 	}
 	i.say(a)
 	return code
-}
-
-// setUp confines this process and the thread that will start the command.
-func (i *initProcess) setUp() error {
-	spec := i.order.Spec
-	if spec.Mechanism == Landlock {
-		if err := confine(spec); err != nil || !spec.FixedAttributes {
-			return err
-		}
-		return fixAttributes()
-	}
-	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0); err != nil {
-		return fmt.Errorf("set the parent death signal: %w", err)
-	}
-	if err := closeCgroups(); err != nil {
-		return err
-	}
-	boundProcesses(spec.MaxProcesses)
-	m := &mounter{spec: spec, covers: i.order.Covers, hide: i.order.Hide}
-	if err := m.build(); err != nil {
-		return err
-	}
-	if spec.Network == NetworkLoopback {
-		if err := loopbackUp(); err != nil {
-			return err
-		}
-	}
-	// The session keyring of the user may hold tickets; an empty one does not.
-	// A kernel without keyrings has none to hide.
-	unix.KeyctlJoinSessionKeyring("")
-	if spec.CloseAbstract {
-		if err := closeAbstract(); err != nil {
-			return err
-		}
-	}
-	// Not dumpable: a process of the same user with as few capabilities as
-	// this thread could otherwise trace it and act through the other threads.
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("set dumpable: %w", err)
-	}
-	if spec.FixedAttributes {
-		if err := fixAttributes(); err != nil {
-			return err
-		}
-	}
-	return dropCaps(clearBounding)
-}
-
-// loopbackUp starts the loopback interface of a new network namespace.
-func loopbackUp() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("start the loopback interface: %w", err)
-	}
-	defer unix.Close(fd)
-	ifr, err := unix.NewIfreq("lo")
-	if err != nil {
-		return fmt.Errorf("start the loopback interface: %w", err)
-	}
-	ifr.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFFLAGS,
-		uintptr(unsafe.Pointer(ifr))); errno != 0 {
-		return fmt.Errorf("start the loopback interface: %w", errno)
-	}
-	return nil
 }
 
 // startVariables are variables that the first process sets for itself.

@@ -59,20 +59,17 @@ type mounter struct {
 	kept    string        // real path of a home folder with what earlier commands left, or ""
 	items   []item
 	lstat   func(string) (os.FileInfo, error) // while sources are collected
-	mounts  func() ([]mountPoint, error)      // what is mounted outside
-	shades  shades                            // while items are attached
+	ground  ground
+	layer   <-chan homeLayer
+	shades  shades // while items are attached
 	// uid 0: everything that root may touch by its uid alone must be covered, too
 	root bool
 }
 
 // build makes all mounts.
 func (m *mounter) build() error {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("make mounts private: %w", err)
-	}
 	m.root = os.Getuid() == 0
 	m.lstat = statOnce()
-	m.mounts = readMounts()
 	for _, p := range privateRoots {
 		if r, err := m.resolve(p.path); err == nil && r.dir && !slices.Contains(m.private, r.real) {
 			m.private, m.modes = append(m.private, r.real), append(m.modes, p.mode)
@@ -81,8 +78,7 @@ func (m *mounter) build() error {
 	if err := m.collect(); err != nil {
 		return err
 	}
-	nodes, err := deviceNodes()
-	if err != nil {
+	if err := m.homeOverlay(); err != nil {
 		return err
 	}
 	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{
@@ -90,7 +86,7 @@ func (m *mounter) build() error {
 	}); err != nil {
 		return fmt.Errorf("make the tree read-only (Linux 5.12 or newer is needed): %w", err)
 	}
-	if err := mountDev(nodes); err != nil {
+	if err := m.ground.mountDev(); err != nil {
 		return err
 	}
 	if err := m.mountPrivate(); err != nil {
@@ -164,11 +160,7 @@ func (m *mounter) collect() error {
 	if err := m.ancestors(); err != nil {
 		return err
 	}
-	mounts, err := m.mounts()
-	if err != nil {
-		return err
-	}
-	m.hideCgroups(mounts)
+	m.hideCgroups(m.ground.mounts)
 	return nil
 }
 
@@ -435,6 +427,33 @@ func cloneTree(path string, writable access) (int, error) {
 		return -1, fmt.Errorf("set the attributes of %q: %w", path, err)
 	}
 	return fd, nil
+}
+
+// newFS makes a file system with options, and a detached mount of it with attributes.
+func newFS(kind string, attributes int, options ...string) (int, error) {
+	fs, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("open %s: %w", kind, err)
+	}
+	defer unix.Close(fs)
+	for _, o := range options {
+		if name, value, ok := strings.Cut(o, "="); ok {
+			err = unix.FsconfigSetString(fs, name, value)
+		} else {
+			err = unix.FsconfigSetFlag(fs, o)
+		}
+		if err != nil {
+			return -1, fmt.Errorf("%s: set %s: %w", kind, o, err)
+		}
+	}
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return -1, fmt.Errorf("%s: create: %w", kind, err)
+	}
+	tree, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attributes)
+	if err != nil {
+		return -1, fmt.Errorf("%s: mount: %w", kind, err)
+	}
+	return tree, nil
 }
 
 func openTree(path string) (int, error) {

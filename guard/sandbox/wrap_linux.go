@@ -86,7 +86,7 @@ func wrap(cmd proc.Command, o order) (*wrapped, error) {
 	if len(cmd.Argv) == 0 && !o.Probe {
 		return w, errors.New("no command")
 	}
-	o.Argv, o.Dir, o.Extra = cmd.Argv, cmd.Dir, len(cmd.ExtraFiles)
+	o.Argv, o.Dir = cmd.Argv, cmd.Dir
 	if o.Spec.TempBytes <= 0 && o.Spec.Mechanism == Namespaces {
 		o.Spec.TempBytes = memory() / 4
 	}
