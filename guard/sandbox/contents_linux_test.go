@@ -123,6 +123,17 @@ func TestContents(t *testing.T) {
 			},
 		},
 		{
+			name: "logins that a variable of this program has moved",
+			setup: func(b *box) {
+				b.write("home/elsewhere/kube", "SECRET cluster")
+				b.write("home/cfg/gh/hosts.yml", "SECRET token")
+				b.t.Setenv("KUBECONFIG", b.home+"/elsewhere/kube")
+				b.t.Setenv("XDG_CONFIG_HOME", b.home+"/cfg")
+			},
+			script: func(b *box) string { return "cat ~/elsewhere/kube ~/cfg/gh/hosts.yml; echo fine" },
+			want:   []string{"fine"}, not: []string{"SECRET"},
+		},
+		{
 			name: "hidden places of the user's choice",
 			setup: func(b *box) {
 				b.write("home/vault/key", "SECRET vault")

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,14 +8,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"git-ralph/internal/text/lazyregexp"
 )
-
-// login finds what a program logs in with among its settings.
-var login = lazyregexp.New(
-	`(?im)_auth|token|password|passwd|secret|api_?key|credential|npmAuth|://[^/\s@]*:[^/\s@]+@|^\s*(?:-u|--?user|` +
-		`proxy-user)\b`)
 
 // hidden are the paths that are to be covered and exist: credentials of the user and of
 // others, and Spec.Hidden.
@@ -41,8 +33,7 @@ func settingsWithSecrets(home string) []string {
 	}
 	var out []string
 	for _, p := range SettingsWithSecrets() {
-		p = filepath.Join(home, p)
-		if b, err := os.ReadFile(p); err == nil && login().Match(bytes.TrimSpace(b)) {
+		if p = filepath.Join(home, p); holdsLogin(p) {
 			out = append(out, p)
 		}
 	}

@@ -166,7 +166,7 @@ func (w *wrapped) give(o order, env []string, to *os.File) {
 	}
 	if o.Spec.Mechanism != None && !o.Probe {
 		covers, logins, _ := gitCovers(o.Spec, env)
-		o.Spec.Hidden = slices.Concat(o.Spec.Hidden, logins)
+		o.Spec.Hidden = slices.Concat(o.Spec.Hidden, logins, movedLogins(o.Spec, os.Environ()))
 		if o.Spec.Mechanism == Namespaces {
 			o.Covers = covers
 		}
