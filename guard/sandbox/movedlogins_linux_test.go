@@ -43,7 +43,8 @@ func TestMovedLogins(t *testing.T) {
 		{"parts of a folder with programs", "CARGO_HOME=@/cargo", "@/cargo/credentials @/cargo/credentials.toml"},
 		{"nothing is moved", "PATH=@/a", ""},
 	} {
-		got := strings.ReplaceAll(strings.Join(movedLogins(s, []string{strings.ReplaceAll(tt.env, "@", dir)}), " "), dir, "@")
+		paths := strings.Join(movedLogins(s, []string{strings.ReplaceAll(tt.env, "@", dir)}), " ")
+		got := strings.ReplaceAll(paths, dir, "@")
 		if d := cmp.Diff(tt.want, got); d != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.why, d)
 		}
