@@ -50,7 +50,8 @@ func TestMovedLogins(t *testing.T) {
 		}
 	}
 	all := strings.Join(movedLogins(s, []string{"XDG_CONFIG_HOME=" + dir + "/cfg"}), " ")
-	for part, want := range map[string]bool{"cfg/gh": true, "cfg/gcloud": true, "cfg/pip/pip.conf": true, "cfg/uv": false} {
+	wanted := map[string]bool{"cfg/gh": true, "cfg/gcloud": true, "cfg/pip/pip.conf": true, "cfg/uv": false}
+	for part, want := range wanted {
 		if strings.Contains(all, part) != want {
 			t.Errorf("a moved folder of settings: %s hidden %v, want %v", part, !want, want)
 		}
