@@ -123,6 +123,7 @@ var (
 	goSome    = lazyregexp.New(`(?m)^ok  \t\S+\t[^\n]*$`)
 	goFiles   = lazyregexp.New(`(?m)(?:^|"Output":")\?   ?(?:\\t|\t)[^\n]*\[no test files\]`)
 	gradleRun = lazyregexp.New(`(?m)^> Task :\S*[tT]est(?: UP-TO-DATE| FROM-CACHE)?$`)
+	ctestSkip = lazyregexp.New(`(?m)^\t +\d+ - .* \(Skipped\)$`) // its total has those, and none that is disabled
 	nodeFile  = lazyregexp.New(`(?m)^(?:ok \d+ -|✔) \S*/\S+\.[cm]?[jt]s(?: \([\d.]+ms\))?$|` +
 		`<testcase name="\S*/\S+\.[cm]?[jt]s" `)
 )
@@ -169,7 +170,7 @@ func counted(output string) (n int, known bool) {
 	if !known {
 		n, _, known = reported(output)
 	}
-	return n, known
+	return max(0, n-len(ctestSkip().FindAllString(output, -1))), known
 }
 
 // filters says how a runner is told to run some tests alone.

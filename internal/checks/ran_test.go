@@ -62,8 +62,11 @@ func TestRan(t *testing.T) {
 		"phpunit none": {"No tests executed!\n", 0, true},
 		"dotnet":       {"Passed!  - Failed:     0, Passed:     7, Skipped:     0, Total:     7\n", 7, true},
 		"ctest none":   {"No tests were found!!!\n", 0, true},
-		"bats":         {"2 tests, 0 failures\n", 2, true},
-		"deno":         {"ok | 0 passed | 0 failed | 3 filtered out (3ms)\n", 0, true},
+		"ctest, skipped and disabled": {"100% tests passed, 0 tests failed out of 4\n\n" +
+			"The following tests did not run:\n\t  2 - two (Skipped)\n\t  3 - three (Disabled)\n\t 14 - a b (Skipped)\n",
+			2, true},
+		"bats": {"2 tests, 0 failures\n", 2, true},
+		"deno": {"ok | 0 passed | 0 failed | 3 filtered out (3ms)\n", 0, true},
 		"go test -v": {"=== RUN   TestA\n--- PASS: TestA (0.00s)\n    --- PASS: TestA/x (0.00s)\nPASS\nok  \tx/a\t0.01s\n",
 			2, true},
 		"go test -json": {`{"Action":"run","Package":"x","Test":"TestA"}` + "\n" +
