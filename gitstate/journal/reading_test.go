@@ -406,3 +406,34 @@ func TestTreesThatHoldTooMuch(t *testing.T) {
 		r.Git("update-ref", j.Ref(), tip.String())
 	}
 }
+
+// TestListingAfterAPrune: git lists the history although a prune has removed its newest
+// entry, of which there is a spare.
+func TestListingAfterAPrune(t *testing.T) {
+	ctx := t.Context()
+	r := repo.New(t, nil)
+	j := open(t, r)
+	begin(t, j)
+	tip, err := j.Tip(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := open(t, r)
+	j.Repo.Close() // the process that has written it has ended
+	objects := filepath.Join(j.Repo.CommonDir, "objects")
+	spare := filepath.Join(objects, "ralph", tip.String())
+	if err := os.MkdirAll(filepath.Dir(spare), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(objects, tip.String()[:2], tip.String()[2:]), spare); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	err = reader.list(ctx, tip.String(), func(ids []object.ID) (bool, error) {
+		n += len(ids)
+		return true, nil
+	})
+	if err != nil || n != 1 {
+		t.Errorf("%d entries, %v", n, err)
+	}
+}
