@@ -373,7 +373,7 @@ func (l *Loop) commitTitle(it *attempt) string {
 func (l *Loop) commitMessage(it *attempt, res *state.Result) string {
 	var b strings.Builder
 	b.WriteString(l.commitTitle(it) + "\n\n")
-	if s := notes.Narrative(res.Summary); s != "" {
+	if s := notes.Narrative(res.Summary); s != "" && res.Summary != notes.NoSummary {
 		b.WriteString(s + "\n\n")
 	}
 	if it.task.ID != "" {

@@ -12,6 +12,9 @@ import (
 	"git-ralph/internal/text/lazyregexp"
 )
 
+// NoSummary is the summary of a handoff in which the agent wrote none.
+const NoSummary = "The agent wrote no summary."
+
 // Repaired is a handoff with formal faults after the harness has put defaults in
 // their place.
 type Repaired struct {
@@ -48,12 +51,13 @@ func RepairHandoff(data []byte) (Repaired, bool) {
 		return Repaired{}, false
 	}
 	h := &m.Handoff
-	h.Summary = firstText(h.Summary, h.TaskCompleted.Summary, text.FirstLine(h.Freeform), "the handoff has no summary")
-	h.TaskCompleted.Summary = firstText(h.TaskCompleted.Summary, h.Summary)
+	h.Summary = firstText(h.Summary, h.TaskCompleted.Summary, text.FirstLine(h.Freeform))
 	if utf8.RuneCountInString(strings.TrimSpace(h.Freeform)) < loadedSchema().Properties["freeform"].MinLength {
 		h.Freeform = strings.TrimSpace(firstText(h.Freeform, h.Summary) +
 			"\n\n(The agent wrote no more than this into its handoff.)")
 	}
+	h.Summary = firstText(h.Summary, NoSummary)
+	h.TaskCompleted.Summary = firstText(h.TaskCompleted.Summary, h.Summary)
 	h.ConstraintsDiscovered = slices.DeleteFunc(h.ConstraintsDiscovered,
 		func(c Constraint) bool { return strings.TrimSpace(c.Constraint) == "" })
 	if h.ConfidenceLevel != "" && !slices.Contains(loadedSchema().Properties["confidence_level"].Enum, h.ConfidenceLevel) {

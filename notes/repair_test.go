@@ -48,6 +48,8 @@ func TestRepairHandoff(t *testing.T) {
 			t.Errorf("%s: the task is %q", tt.why, m.Handoff.TaskCompleted.TaskID)
 		case !strings.HasPrefix(m.Handoff.Freeform, tt.want):
 			t.Errorf("%s: the text is %q", tt.why, m.Handoff.Freeform)
+		case strings.Contains(m.Handoff.Freeform, NoSummary):
+			t.Errorf("%s: the text repeats that there is no summary: %q", tt.why, m.Handoff.Freeform)
 		case len(m.Faults) == 0:
 			t.Errorf("%s: nothing was wrong", tt.why)
 		}
