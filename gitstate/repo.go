@@ -129,6 +129,7 @@ func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
 		shared, _ = r.Git.Line(ctx, "config", "core.sharedRepository")
 	}
 	r.Store = object.Open(r.Git, r.CommonDir, shared)
+	r.Git.PutBack = r.Store.PutBack
 	return r, nil
 }
 
@@ -279,19 +280,14 @@ func (r *Repo) IsAncestor(ctx context.Context, a, b object.ID) (bool, error) {
 	if a == b {
 		return true, nil
 	}
-	for try := 0; ; try++ {
-		_, err := r.Git.Run(ctx, "merge-base", "--is-ancestor", a.String(), b.String())
-		if err == nil {
-			return true, nil
-		}
-		if proc.ExitCode(err) == 1 {
-			return false, nil
-		}
-		// A prune may just have removed an entry of another process, which has ended.
-		if try == 2 || r.Store.Heal() != nil {
-			return false, err
-		}
+	_, err := r.Git.Run(ctx, "merge-base", "--is-ancestor", a.String(), b.String())
+	if err == nil {
+		return true, nil
 	}
+	if proc.ExitCode(err) == 1 {
+		return false, nil
+	}
+	return false, err
 }
 
 // WriteFile writes one of our files by temporary file and rename, flushed.

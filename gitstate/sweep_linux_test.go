@@ -347,8 +347,9 @@ func TestHalfMadeCheckout(t *testing.T) {
 	}
 }
 
-// TestAncestorThatIsPruned: a commit that a late prune has removed is put back and read.
-func TestAncestorThatIsPruned(t *testing.T) {
+// TestReadingWhatIsPruned: a commit that a late prune has removed is put back for whatever git
+// is asked about it.
+func TestReadingWhatIsPruned(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	writer, tip := openRepo(t)
@@ -357,11 +358,29 @@ func TestAncestorThatIsPruned(t *testing.T) {
 	id, err := writer.Commit(ctx, "an entry\n", Unsigned, at.Tree, tip)
 	must(t, err)
 	must(t, writer.Store.Sync(), writer.UpdateRefs("", RefUpdate{Name: "refs/ralph/heads/main", New: id}))
-	must(t, os.Remove(filepath.Join(writer.CommonDir, "objects", id.String()[:2], id.String()[2:])))
 	reader, err := Open(ctx, writer.Root, writer.Git.Env)
 	must(t, err)
 	t.Cleanup(func() { reader.Close() })
+	object := filepath.Join(writer.CommonDir, "objects", id.String()[:2], id.String()[2:])
+	for _, args := range [][]string{
+		{"merge-base", "--is-ancestor", tip.String(), id.String()},
+		{"rev-list", "--count", "--left-right", tip.String() + "..." + id.String()},
+		{"diff-tree", "-r", tip.String(), id.String()},
+		{"log", "-1", "--format=%s", "refs/ralph/heads/main"},
+	} {
+		must(t, os.Remove(object))
+		if _, err := reader.Git.Run(ctx, args...); err != nil {
+			t.Errorf("%v: %v", args, err)
+		}
+		if _, err := os.Stat(object); err != nil {
+			t.Fatalf("%v: it is not back: %v", args, err)
+		}
+	}
+	must(t, os.Remove(object))
 	if is, err := reader.IsAncestor(ctx, tip, id); err != nil || !is {
 		t.Errorf("is it an ancestor: %v, %v", is, err)
+	}
+	if _, err := reader.Git.Run(ctx, "rev-list", strings.Repeat("1", 40)); err == nil {
+		t.Error("a commit that was never there was found")
 	}
 }

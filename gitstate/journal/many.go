@@ -43,42 +43,34 @@ func (j *Journal) walkMany(ctx context.Context, id object.ID, brief detail, f fu
 	return at, ctx.Err() == nil, err
 }
 
-// list gives f the commits of `git rev-list` in chunks until it returns false. A prune may
-// have removed an entry whose spare is still there: then it is put back, and git is asked
-// again, unless f has seen commits already.
+// list gives f the commits of `git rev-list` in chunks until it returns false.
 func (j *Journal) list(ctx context.Context, tip string, f func(ids []object.ID) (bool, error),
 	options ...string) error {
-	seen, again := false, false
-	for {
-		var ids []object.ID
-		var own error // of f
-		err := j.Repo.Git.Lines(ctx, func(line string) (bool, error) {
-			id, err := object.ParseID(line)
-			if err != nil {
-				return false, fmt.Errorf("list the journal: %w", err)
-			}
-			if ids = append(ids, id); len(ids) < chunk {
-				return true, nil
-			}
-			full := ids
-			ids, seen = nil, true
-			var more bool
-			more, own = f(full)
-			return more, own
-		}, slices.Concat(object.LittleMemory, []string{"rev-list"}, options, []string{tip})...)
-		switch {
-		case own != nil:
-			return own
-		case err != nil && !seen && !again && ctx.Err() == nil && j.Repo.Store.Heal() == nil:
-			again = true
-			continue
-		case err != nil:
-			return fmt.Errorf("list the journal: %w", err)
-		case len(ids) > 0:
-			_, err = f(ids)
+	var ids []object.ID
+	var own error // of f
+	err := j.Repo.Git.Lines(ctx, func(line string) (bool, error) {
+		id, err := object.ParseID(line)
+		if err != nil {
+			return false, fmt.Errorf("list the journal: %w", err)
 		}
-		return err
+		if ids = append(ids, id); len(ids) < chunk {
+			return true, nil
+		}
+		full := ids
+		ids = nil
+		var more bool
+		more, own = f(full)
+		return more, own
+	}, slices.Concat(object.LittleMemory, []string{"rev-list"}, options, []string{tip})...)
+	switch {
+	case own != nil:
+		return own
+	case err != nil:
+		return fmt.Errorf("list the journal: %w", err)
+	case len(ids) > 0:
+		_, err = f(ids)
 	}
+	return err
 }
 
 // reader reads many objects of a type, in the order of ids.

@@ -309,6 +309,13 @@ func (s *Store) Heal() error {
 	return nil
 }
 
+// PutBack is Heal. It says whether there is anything that could have been put back, by
+// this process or by another one.
+func (s *Store) PutBack() bool {
+	list, err := os.ReadDir(s.spareDir())
+	return err == nil && len(list) > 0 && s.Heal() == nil
+}
+
 // Erase removes the loose file and the spare of an object that must not be used
 // any more. Packed objects stay.
 func (s *Store) Erase(id ID) error {

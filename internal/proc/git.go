@@ -36,6 +36,9 @@ type Git struct {
 	Patience time.Duration
 	// Grace is what a git is given to end by itself; 0 = two seconds.
 	Grace time.Duration
+	// PutBack puts back objects that a prune has removed, and says whether there may be
+	// any. A command that failed and that takes no lock is run again then; nil = it is not.
+	PutBack func() bool
 }
 
 // GitError is a git command that ended with another code than zero.
@@ -227,7 +230,8 @@ func (g *Git) RunWith(ctx context.Context, stdin io.Reader, env []string, args .
 	for try := 0; ; try++ {
 		var out bytes.Buffer
 		err := g.Stream(ctx, stdin, &out, env, args...)
-		if err == nil || try == 20 || !lostFolder(err) || !slices.Contains(lockless, subcommand(args)) {
+		if err == nil || !slices.Contains(lockless, subcommand(args)) ||
+			!(try < 20 && lostFolder(err)) && !(try < 2 && g.mended(err)) {
 			return out.Bytes(), err
 		}
 		if stdin == nil {
@@ -241,6 +245,12 @@ func (g *Git) RunWith(ctx context.Context, stdin io.Reader, env []string, args .
 			return out.Bytes(), err
 		}
 	}
+}
+
+// mended says whether git may find now what it missed.
+func (g *Git) mended(err error) bool {
+	const fatal = 128 // a smaller code is an answer
+	return g.PutBack != nil && ExitCode(err) >= fatal && g.PutBack()
 }
 
 // lostFolder says whether git failed because the folder for its new file was

@@ -7,13 +7,29 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
 // Lines gives f the lines that git prints, until f returns false. f may take as long
 // as it likes for each of them, and git waits for it; a git that prints nothing for
-// long is given up. An exit code is a *GitError.
+// long is given up. An exit code is a *GitError. Before the first line it is run again as
+// by RunWith.
 func (g *Git) Lines(ctx context.Context, f func(line string) (bool, error), args ...string) error {
+	seen := false
+	look := func(line string) (bool, error) {
+		seen = true
+		return f(line)
+	}
+	for try := 0; ; try++ {
+		err := g.lines(ctx, look, args)
+		if err == nil || seen || try == 2 || !slices.Contains(lockless, subcommand(args)) || !g.mended(err) {
+			return err
+		}
+	}
+}
+
+func (g *Git) lines(ctx context.Context, f func(line string) (bool, error), args []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := g.cmd(ctx, nil, args)
