@@ -275,7 +275,9 @@ func (s *Store) pruning(dirs []string) bool {
 
 // Heal looks after what dead processes left in objects/ralph/: objects that were
 // pruned get their name back, files without one and old spares go.
-func (s *Store) Heal() error {
+func (s *Store) Heal() error { return s.heal(s.Has) }
+
+func (s *Store) heal(has func(ID) bool) error {
 	entries, err := os.ReadDir(s.spareDir())
 	if errors.Is(err, fs.ErrNotExist) || len(entries) == 0 {
 		return nil
@@ -297,7 +299,7 @@ func (s *Store) Heal() error {
 		if err != nil || perr != nil || st.Size() == 0 {
 			continue
 		}
-		if _, err := os.Lstat(s.path(id)); err != nil && !s.Has(id) {
+		if _, err := os.Lstat(s.path(id)); err != nil && !has(id) {
 			if err := s.link(path, s.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("put object %s back: %w", id, err)
 			}
@@ -310,10 +312,11 @@ func (s *Store) Heal() error {
 }
 
 // PutBack is Heal. It says whether there is anything that could have been put back, by
-// this process or by another one.
+// this process or by another one. It asks no git, and so may be called while an object is
+// open: one that is packed gets a loose copy.
 func (s *Store) PutBack() bool {
 	list, err := os.ReadDir(s.spareDir())
-	return err == nil && len(list) > 0 && s.Heal() == nil
+	return err == nil && len(list) > 0 && s.heal(func(ID) bool { return false }) == nil
 }
 
 // Erase removes the loose file and the spare of an object that must not be used
