@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"git-ralph/gitstate/ignore"
 	"git-ralph/gitstate/object"
@@ -360,7 +359,7 @@ func (e *Engine) finishLoad(n *node, rules *ignore.Rules, m modes) error {
 			n.rules, n.rulesFrom = rules.Push(l), object.Sum(object.Blob, data)
 		}
 	}
-	slices.SortFunc(n.extras, func(a, b extra) int { return strings.Compare(a.name, b.name) })
+	sortExtras(n.extras)
 	for _, d := range n.dirs {
 		if err := e.finishLoad(d, n.rules, m); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 
 	"git-ralph/gitstate/ignore"
 	"git-ralph/gitstate/object"
+	"git-ralph/internal/stable"
 )
 
 // class is why a file is known.
@@ -236,7 +237,13 @@ func (n *node) fileAt(path string) *file {
 func (n *node) sort() {
 	slices.SortFunc(n.files, func(a, b file) int { return strings.Compare(a.name, b.name) })
 	slices.SortFunc(n.dirs, func(a, b *node) int { return strings.Compare(a.name, b.name) })
-	slices.SortFunc(n.extras, func(a, b extra) int { return strings.Compare(a.name, b.name) })
+	if len(n.extras) > 1 {
+		sortExtras(n.extras)
+	}
+}
+
+func sortExtras(list []extra) {
+	stable.Sort(list, func(a, b extra) int { return strings.Compare(a.name, b.name) })
 }
 
 // modes are the permissions that files and folders have by default here.

@@ -10,6 +10,7 @@ import (
 
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/worktree/index"
+	"git-ralph/internal/stable"
 )
 
 // IndexConflict says that the index entry of a path matches neither side of the
@@ -397,7 +398,7 @@ func (e *Engine) restoreIndex(ctx context.Context, lock *os.File, want IndexStat
 		for _, s := range want.Unmerged {
 			f.Entries = append(f.Entries, index.Entry{Path: s.Path, Stage: s.Stage, Mode: s.Mode, ID: s.ID})
 		}
-		slices.SortFunc(f.Entries, func(a, b index.Entry) int {
+		stable.Sort(f.Entries, func(a, b index.Entry) int {
 			if c := strings.Compare(a.Path, b.Path); c != 0 {
 				return c
 			}

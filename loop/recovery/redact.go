@@ -17,6 +17,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/stable"
 	"git-ralph/loop/refusal"
 	"git-ralph/notes"
 )
@@ -290,7 +291,7 @@ func (r *Redactor) logged() ([]string, error) {
 			return nil, fmt.Errorf("read the logs of refs: %w", err)
 		}
 	}
-	slices.SortFunc(ids, func(a, b object.ID) int { return bytes.Compare(a[:], b[:]) })
+	stable.Sort(ids, func(a, b object.ID) int { return bytes.Compare(a[:], b[:]) })
 	ids = slices.Compact(ids)
 	var revs []string
 	for i, there := range r.Repo.Store.HasMany(ids) {
