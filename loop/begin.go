@@ -173,17 +173,14 @@ func setAside(p plan.Plan) []AsideTask {
 	return out
 }
 
-// broken ends a run in which the harness itself failed: the iteration in work
-// is stored and its checkpoint restored, as after a crash.
+// broken ends a run in which the harness itself failed. The end of the session
+// stores the iteration in work and restores its checkpoint, as after a crash.
 func (l *Loop) broken(err error) error {
 	var gone *gitstate.GoneError
 	if errors.As(err, &gone) {
 		return refusal.New(refusal.PlaceGone, "%w; nothing was read or written there", err)
 	}
 	l.drain()
-	if rerr := l.recovery().Run(l.background()); rerr != nil {
-		err = errors.Join(err, rerr)
-	}
 	if _, eerr := l.end(state.HaltedStatus, "error: "+notes.OneLine(err.Error(), 300)); eerr != nil {
 		err = errors.Join(err, eerr)
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/sha1"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -74,10 +73,14 @@ func (r *restorer) spare() error {
 		}
 	}
 	store := r.keep.Save != nil && !r.saved
+	var disk *room
+	if store {
+		disk = roomFor(r.e.repo.CommonDir)
+	}
 	var list []Saved
 	var size int64
 	one := func(path string, s *spared) {
-		if s.safe = r.isSafe(path, s); s.safe || !store || len(list) >= maxSavedFiles {
+		if s.safe = r.isSafe(path, s); s.safe || !store || len(list) >= maxSavedFiles || !disk.take(s.was.size) {
 			return
 		}
 		x, n, ok := r.store(path, s, maxSavedBytes-size)
@@ -258,12 +261,9 @@ func (e *Engine) takeAside(d folder, name, path, event string) (string, error) {
 		err = os.Rename(filepath.Join(e.repo.Root, filepath.FromSlash(join(dir, name))), to)
 	}
 	if isOtherDevice(err) {
-		// Another file system: a copy, and only then the removal.
 		dir, _ := split(path)
 		from := filepath.Join(e.repo.Root, filepath.FromSlash(join(dir, name)))
-		if err = copyTree(from, to); err == nil {
-			err = os.RemoveAll(from)
-		}
+		err = moveAcross(from, to, func(copied string) error { return os.Rename(copied, to) })
 	}
 	return to, err
 }
@@ -343,9 +343,8 @@ func (e *Engine) bringIn(d folder, from, path string) error {
 		err = os.Rename(from, to)
 	}
 	if isOtherDevice(err) {
-		if err = copyTree(from, filepath.Join(e.repo.Root, filepath.FromSlash(path))); err == nil {
-			err = os.RemoveAll(from)
-		}
+		to := filepath.Join(e.repo.Root, filepath.FromSlash(path))
+		return moveAcross(from, to, func(copied string) error { return d.renameNew(filepath.Base(copied), name) })
 	}
 	return err
 }
@@ -375,49 +374,4 @@ func asidePlace(dir, path string) (string, error) {
 			return "", err
 		}
 	}
-}
-
-// copyTree copies files, links and folders with their permissions.
-func copyTree(from, to string) error {
-	return filepath.WalkDir(from, func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(from, p)
-		if err != nil {
-			return err
-		}
-		at := filepath.Join(to, rel)
-		fi, err := d.Info()
-		if err != nil {
-			return err
-		}
-		switch {
-		case d.IsDir():
-			return os.Mkdir(at, fi.Mode().Perm()|0o700)
-		case fi.Mode()&fs.ModeSymlink != 0:
-			target, err := os.Readlink(p)
-			if err != nil {
-				return err
-			}
-			return os.Symlink(target, at)
-		case fi.Mode().IsRegular():
-			return copyFile(p, at, fi.Mode().Perm())
-		}
-		return nil // a FIFO, socket or device has no contents
-	})
-}
-
-func copyFile(from, to string, perm fs.FileMode) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Sync(), out.Close())
 }

@@ -6,10 +6,10 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// room is how much of the disk a capture may use: half of the free space.
-// Otherwise an agent that nearly filled it could prevent all writes, even to the
-// journal. A file without room counts as too large: it is named, and a restore
-// moves it aside by a rename.
+// room is how much of the disk a capture or a restore may use: half of the free
+// space. Otherwise an agent that nearly filled it could prevent all writes, even
+// to the journal. A file without room counts as too large: a capture names it,
+// and a restore moves it aside by a rename.
 type room struct{ bytes, files atomic.Int64 }
 
 // roomFor measures the disk of a folder; nil = it cannot be measured.

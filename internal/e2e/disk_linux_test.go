@@ -59,6 +59,41 @@ func TestReadOnlyGitDirectory(t *testing.T) {
 	p.sound(t)
 }
 
+// TestAsideOnAnotherDisk: the git directory is on another file system than the
+// worktree, so a file that is moved aside is copied. One that would fill that
+// disk stays where it is, whole, and the run goes on once there is room.
+func TestAsideOnAnotherDisk(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, "echo spoiled > value.txt; mkdir d; head -c $(cat .git/size)M /dev/zero > d/fill\n", check+
+		"[loop]\nmax_attempts = 1\n[worktree]\nmax_file = \"10MB\"\n[guard]\nsandbox = \"off\"\n[validation]\n"+
+		"baseline = \"off\"\n", map[string]string{"value.txt": "good\n"})
+	p.must(t, "add", "a thing")
+	away := filepath.Dir(p.Dir)
+	out, code := mounted(t, p.Dir, append(append([]string{}, p.Env...), "PATH="+p.bin+":"+os.Getenv("PATH")),
+		fmt.Sprintf(`set +e; mkdir %[1]s/small; mount -t tmpfs -o size=64m tmpfs %[1]s/small
+cp -a .git %[1]s/small; mount --bind %[1]s/small/.git .git
+restored() {
+	test "$(cat value.txt)" = good && test ! -e d && test -z "$(git status --porcelain)" || exit 40
+	test "$(find .git/ralph/aside -type f -size +$(cat .git/size)000000c | wc -l)" = $1 || { find .git/ralph/aside; exit 41; }
+	git-ralph fsck || exit 42
+	rm -r .git/ralph/aside; git-ralph retry T-001
+}
+echo 12 > .git/size; git-ralph start; restored 1
+echo 60 > .git/size; git-ralph start 2> ../said && exit 43
+test "$(grep -c 'would take more than half' ../said)" -le 2 && grep '^hint: make room on the disk' ../said ||
+	{ cat ../said; exit 47; }
+test "$(stat -c %%s d/fill)" = 62914560 || exit 44
+test -z "$(find .git/ralph -name '*.tmp')" || exit 45
+test "$(df -k --output=avail .git | tail -1)" -gt 40000 || { df -k .git; exit 46; }
+mount -o remount,size=256m .git
+git-ralph start; restored 2
+exit 0
+`, away))
+	if code != 0 {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+}
+
 // TestFullDisk: the disk fills up during a run, at many different points.
 // Nothing acknowledged is lost, and with free space the run continues.
 func TestFullDisk(t *testing.T) {

@@ -58,6 +58,7 @@ func TestDiskEnds(t *testing.T) {
 		fills := map[string]string{
 			"one file": `exec head -c 10G /dev/zero > fill`,
 			"many":     `i=0; while :; do head -c 1000000 /dev/urandom > fill-$i; i=$((i+1)); done`,
+			"small":    `exec split -b 20000 -a 4 /dev/urandom fill-`,
 			"empty":    `i=0; mkdir d; while :; do : > d/$i; i=$((i+1)); done`,
 		}
 		for name, fill := range fills {

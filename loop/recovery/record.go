@@ -235,11 +235,7 @@ func (r *Record) Restore(after *worktree.Capture, store func() (object.ID, error
 		evidence, serr = store()
 		return serr
 	}))
-	notices = r.tellRestored(report)
-	if err != nil {
-		return evidence, notices, fmt.Errorf("restore the checkpoint: %w", err)
-	}
-	return evidence, notices, nil
+	return evidence, r.tellRestored(report), err
 }
 
 // firstTry is the folder of evidence that holds the first of two tries.
