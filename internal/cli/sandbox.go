@@ -32,7 +32,8 @@ func (off) Inside(runDir, path string) string { return path }
 func (o off) Wrapper(use session.Use) proc.Wrapper {
 	return func(cmd proc.Command) (proc.Wrapped, error) {
 		w, err := sandbox.Keeper(cmd)
-		w.Watch = proc.WatchDisk(o.diskFree, use.Dir)
+		home, _ := os.UserHomeDir() // "" is no folder, and not watched
+		w.Watch = proc.WatchDisk(o.diskFree, append([]string{use.Dir, use.RunDir, home}, sharedTemp()...)...)
 		return w, err
 	}
 }
@@ -96,10 +97,17 @@ func (b *boundary) Wrapper(use session.Use) proc.Wrapper {
 			cmd.Env = landlockEnv(cmd.Env, use)
 		}
 		w, err := wrap(cmd)
-		w.Watch = proc.WatchDisk(int64(b.set.Guard.DiskFree), use.Dir, filepath.Dir(b.uppers[use.Agent]))
+		written := append([]string{use.Dir, use.RunDir, filepath.Dir(b.uppers[use.Agent])}, spec.Writable...)
+		if b.report.Mechanism == sandbox.Landlock {
+			written = append(written, sharedTemp()...)
+		}
+		w.Watch = proc.WatchDisk(int64(b.set.Guard.DiskFree), written...)
 		return w, err
 	}
 }
+
+// sharedTemp are the temporary folders that every program may write.
+func sharedTemp() []string { return []string{os.TempDir(), "/tmp", "/var/tmp", "/dev/shm"} }
 
 // inside says whether a path lies below a folder. Both are absolute.
 func inside(path, dir string) bool {

@@ -49,8 +49,8 @@ func TestProcessesEnd(t *testing.T) {
 }
 
 // TestDiskEnds: an agent that fills the disk is ended before it is full, with
-// and without a sandbox. It writes one large file, many files or empty ones.
-// There is room to restore what was there.
+// and without a sandbox. It writes one large file, many files or empty ones,
+// also beside the worktree. There is room to restore what was there.
 func TestDiskEnds(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it fills disks")
@@ -60,6 +60,11 @@ func TestDiskEnds(t *testing.T) {
 			"many":     `i=0; while :; do head -c 1000000 /dev/urandom > fill-$i; i=$((i+1)); done`,
 			"small":    `exec split -b 20000 -a 4 /dev/urandom fill-`,
 			"empty":    `i=0; mkdir d; while :; do : > d/$i; i=$((i+1)); done`,
+			"handoff":  `exec head -c 10G /dev/zero > $RALPH_HANDOFF_FILE`,
+		}
+		if sandbox == "off" { // else they are a layer of their own, and memory of the sandbox
+			fills["home"] = `exec head -c 10G /dev/zero > $HOME/fill`
+			fills["temporary"] = `exec head -c 10G /dev/zero > $TMPDIR/fill`
 		}
 		for name, fill := range fills {
 			t.Run(name+", sandbox "+sandbox, func(t *testing.T) {
@@ -72,6 +77,8 @@ func TestDiskEnds(t *testing.T) {
 				out, code := mounted(t, away, append(append([]string{}, p.Env...), "PATH="+p.bin+":"+os.Getenv("PATH")),
 					fmt.Sprintf(`set +e; mkdir -p %[1]s/small; mount -t tmpfs -o size=256m,nr_inodes=24000 tmpfs %[1]s/small
 cp -a %[2]s %[1]s/small/work; cd %[1]s/small/work; rm -f .git/index; git read-tree HEAD; git update-index -q --refresh
+mkdir %[1]s/other; mount -t tmpfs -o size=256m tmpfs %[1]s/other; mkdir %[1]s/other/tmp; cp -a $HOME %[1]s/other/home
+export TMPDIR=%[1]s/other/tmp HOME=%[1]s/other/home; unset XDG_RUNTIME_DIR
 git-ralph start; echo "start: $?"
 git-ralph show 1 --json
 cat value.txt; git status --porcelain; git-ralph fsck || exit 46
