@@ -13,6 +13,9 @@ func (c *configJudge) node(manager string, cmd simpleCommand, depth int) {
 	if d := cmd.option("--prefix", "--cwd", "-C", "--dir"); d != "" {
 		dir = join(dir, d)
 	}
+	if ofPackages(cmd.words[1:]) {
+		c.packages(cmd, depth)
+	}
 	words := dropOptions(cmd.words[1:], "prefix cwd C dir w workspace filter F")
 	if len(words) > 0 && (words[0] == "run" || words[0] == "run-script") {
 		words = dropOptions(words[1:], "prefix cwd w workspace")
@@ -32,6 +35,7 @@ func (c *configJudge) node(manager string, cmd simpleCommand, depth int) {
 	script := words[0]
 	if manager == "bun" && script == "test" {
 		c.pick(dir, "bunfig.toml")
+		c.selects(manager, dir)
 	}
 	c.parts(dir, npmrc)
 	c.installed(dir)

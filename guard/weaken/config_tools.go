@@ -87,8 +87,14 @@ var toolSettings = map[string]settingFiles{
 	"phpstan":      {whole: "phpstan.neon phpstan.neon.dist"},
 	"ctest cmake": {whole: "CTestCustom.cmake CTestTestfile.cmake", new: "CTestCustom.cmake",
 		parts: []part{{names: "*/CMakeLists.txt", worse: forgivesMore}}},
-	"mix":        {whole: "test/test_helper.exs .formatter.exs"},
-	"dotnet":     {whole: ".runsettings xunit.runner.json"},
+	"mix": {whole: "test/test_helper.exs .formatter.exs", parts: []part{{names: "*/mix.exs", worse: gains(mixTests)}}},
+	"dotnet": {whole: ".runsettings xunit.runner.json", parts: []part{
+		{names: "*/*.csproj */*.fsproj */*.vbproj", worse: gains(leavesTests), gone: true},
+		{names: "*/Directory.Build.props */Directory.Build.targets", worse: gains(leavesTests), gone: true, new: true},
+		{names: "*.sln *.slnx", worse: func(before, after []byte) bool { return gains(solutionProject)(after, before) }}}},
+	"turbo":      {whole: "turbo.json"},
+	"nx":         {whole: "nx.json", parts: []part{{names: "*/project.json", worse: differ(targets)}}},
+	"lerna":      {whole: "lerna.json"},
 	"pre-commit": {whole: ".pre-commit-config.yaml"},
 }
 
@@ -133,7 +139,10 @@ func (c *configJudge) tool(name string, cmd simpleCommand, depth int) {
 	}
 	c.packageKeys(dir, list(s.members)...)
 	c.parts(dir, s.parts...)
+	c.selects(name, dir)
 	switch name {
+	case "turbo", "nx", "lerna":
+		c.packages(cmd, depth)
 	case "pytest", "py.test":
 		c.shadows(dir)
 		c.takesPlace(dir, "pytest.ini", join(dir, "pyproject.toml"), "[tool.pytest")

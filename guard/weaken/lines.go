@@ -241,9 +241,15 @@ func (w wideness) asWide(old, now []string) bool {
 	flags, paths := arguments(now[1:])
 	if replaced {
 		oldFlags, oldPaths = nil, slices.DeleteFunc(oldPaths, func(p string) bool { return p == "setup.py" || p == "test" })
-		if path.Base(now[0]) == "vitest" && len(paths) > 0 && paths[0] == "run" {
-			paths = paths[1:]
+	}
+	name := path.Base(now[0])
+	for len(paths) > 0 && oneOf(subcommands[name], paths[0]) {
+		if len(oldPaths) > 0 && oldPaths[0] == paths[0] {
+			oldPaths = oldPaths[1:]
+		} else if name != "vitest" { // which runs all tests without it
+			break
 		}
+		paths = paths[1:]
 	}
 	if len(oldPaths) == 0 && len(paths) > 0 {
 		return false
@@ -254,11 +260,33 @@ func (w wideness) asWide(old, now []string) bool {
 			return false
 		}
 	}
+	harmless := func(f string) bool { return harmlessFlag(f) && !otherMeaning(name, f) }
 	return !slices.ContainsFunc(added(oldFlags, flags), func(f string) bool {
-		return !harmlessFlag(f) && !strings.HasPrefix(f, "--strict") && !moreFeatures(oldFlags, f)
+		return !harmless(f) && !strings.HasPrefix(f, "--strict") && !moreFeatures(oldFlags, f)
 	}) && !slices.ContainsFunc(added(flags, oldFlags), func(f string) bool {
-		return !harmlessFlag(f) && !slices.ContainsFunc(flags, func(n string) bool { return moreFeatures([]string{f}, n) })
+		return !harmless(f) && !slices.ContainsFunc(flags, func(n string) bool { return moreFeatures([]string{f}, n) })
 	})
+}
+
+// subcommands are words of a runner's line that are no path and choose no tests.
+var subcommands = map[string]string{"vitest": "run", "cargo": "test nextest run", "playwright": "test", "deno": "test",
+	"mix": "test", "dotnet": "test", "bun": "test", "cypress": "run", "karma": "start", "swift": "test", "flutter": "test",
+	"dart": "test", "react-scripts": "test", "ng": "test", "unittest": "discover", "turbo": "run", "lerna": "run",
+	"hatch": "test run", "rails": "test", "wdio": "run", "go": "test vet"}
+
+// otherMeaning reports whether a flag that is harmless for most runners is not for this one: it
+// prints the version and ends, or it chooses tests.
+func otherMeaning(runner, flag string) bool {
+	switch flag {
+	case "-v":
+		return !oneOf("pytest py.test unittest nose2 nosetests trial go cargo prove mix phpunit pest dotnet ruff mypy "+
+			"black isort flake8 golangci-lint stestr tox nox bats", runner)
+	case "-x":
+		return !oneOf("pytest py.test nosetests trial go bats", runner)
+	case "-s":
+		return !oneOf("pytest py.test nosetests prove", runner)
+	}
+	return runner == "ctest" && strings.HasPrefix(flag, "-R")
 }
 
 // moreFeatures reports whether an option of cargo builds with the features that it had, and more.
