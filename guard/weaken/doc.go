@@ -82,9 +82,11 @@
 // nothing that was there can be skipped by them: every old line stands in its
 // order, new ones are single plain commands, and a shell script stops at the
 // first failure (set -e). A file that did not exist may be added, except where it
-// takes the place of another one or its settings leave something out. Of
-// tsconfig.json, Cargo.toml, pom.xml, pyproject.toml, vite.config and package.json
-// only the parts count that decide about checks.
+// takes the place of another one or its settings leave something out: by words that
+// do, or because they name what runs and a test of the checkpoint is not among it. Of
+// tsconfig.json, Cargo.toml, pom.xml, pyproject.toml, vite.config, mix.exs, project files
+// of .NET and package.json only the parts count that decide about checks. The scripts of
+// packages count when a runner of many packages starts them.
 //
 // Code that a check exercises may change, also when a script of the check starts,
 // sources or imports it (behind.go): what is started for its output, libraries of
