@@ -71,7 +71,7 @@ var homes = map[string][]string{
 	"github.com/charmbracelet/":  {"internal/ui"},
 	"github.com/go-git/":         {"gitstate"},
 	"github.com/alecthomas/kong": {"internal/cli"},
-	"github.com/pelletier/go-toml/": {"plan", "internal/config", "internal/detect", "gitstate/state",
+	"github.com/pelletier/go-toml/": {"plan", "internal/config", "internal/detect", "gitstate/state", "guard/weaken",
 		"internal/agent/scripted"},
 	"mvdan.cc/sh/": {"guard"},
 	"os/exec":      {"internal/proc"},

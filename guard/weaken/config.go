@@ -74,6 +74,7 @@ func (c *configJudge) text(text string, in simpleCommand, depth int) {
 			filled = []simpleCommand{cmd}
 		}
 		for _, cmd := range filled {
+			c.tasks(cmd, depth)
 			cmd, inner := cmd.unwrap()
 			if strings.HasPrefix(inner, "$(…)") { // sh -c "$(cat file)"
 				for _, one := range c.printed(cmd, commands[:i]) {
@@ -133,7 +134,7 @@ func (c *configJudge) command(cmd simpleCommand, depth int) {
 		}
 		if name == "deno" && len(args) > 0 && (args[0] == "run" || args[0] == "test") {
 			args = args[1:]
-			c.pick(cmd.dir, "deno.json", "deno.jsonc")
+			c.parts(cmd.dir, part{names: "deno.json deno.jsonc", worse: differ(denoTests)})
 		}
 		c.script(firstArgument(args), cmd, depth, false)
 	case "java":

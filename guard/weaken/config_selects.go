@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"git-ralph/internal/text/lazyregexp"
 )
 
 // selector is a setting of a runner that names what it runs. Settings that change are
@@ -200,30 +198,6 @@ func selection(pattern string) (*regexp.Regexp, bool) {
 	}
 	re, err := regexp.Compile("^(?:" + b.String() + ")(?:/|$)")
 	return re, err == nil
-}
-
-var (
-	// mixTests are the lines of a project in Elixir that say which files hold tests, and what "test" runs.
-	mixTests = lazyregexp.New(`\btest_(paths|pattern|ignore|load)|[\s\["]test"?: [^:]`)
-	// leavesTests are the lines of a project in .NET that take a file out, or choose among the tests.
-	leavesTests = lazyregexp.New(`<Compile [^>]*(Remove|Exclude)=|<IsTestProject>\s*false|EnableDefault(Compile)?Items|` +
-		`VSTest|RunSettingsFilePath|DefaultItemExcludes|TestingPlatformCommandLine`)
-	solutionProject = lazyregexp.New(`^\s*(Project\(|<Project )`)
-)
-
-// gains reports whether a file has a line of a kind that it did not have.
-func gains(kind func() *regexp.Regexp) func(before, after []byte) bool {
-	return func(before, after []byte) bool {
-		lines := func(content []byte) (out []string) {
-			for l := range strings.Lines(stripXMLComments(string(content))) {
-				if kind().MatchString(l) {
-					out = append(out, strings.Join(strings.Fields(l), " "))
-				}
-			}
-			return out
-		}
-		return len(added(lines(before), lines(after))) > 0
-	}
 }
 
 // targets are what a project.json of Nx runs.

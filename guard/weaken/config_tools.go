@@ -32,70 +32,22 @@ func differ(decides func([]byte) string) func(before, after []byte) bool {
 	return func(before, after []byte) bool { return decides(before) != decides(after) }
 }
 
-const golangci = ".golangci.yml .golangci.yaml .golangci.toml .golangci.json"
+// plainLines are the lines of a file without comments.
+func plainLines(content []byte) string { return strings.Join(iniLines(content), "\n") }
 
-// toolSettings is what runners, linters and compilers read, by their names.
-var toolSettings = map[string]settingFiles{
-	"pytest py.test": {whole: "pytest.ini .pytest.ini", new: "pytest.ini .pytest.ini",
-		sections: "pyproject.toml:tool.pytest setup.cfg:tool:pytest tox.ini:pytest"},
-	"unittest nose2 nose": {whole: "unittest.cfg nose2.cfg"},
-	"tox":                 {sections: "pyproject.toml:tool.tox"},
-	"hatch pdm poetry uv rye pipenv invoke inv": {sections: "pyproject.toml:tool.NAME"},
-	"ruff": {whole: "ruff.toml .ruff.toml", new: "ruff.toml .ruff.toml",
-		sections: "pyproject.toml:tool.ruff"},
-	"mypy dmypy": {whole: "mypy.ini .mypy.ini", new: "mypy.ini .mypy.ini",
-		sections: "pyproject.toml:tool.mypy setup.cfg:mypy setup.cfg:mypy-"},
-	"pyright basedpyright": {whole: "pyrightconfig.json", new: "pyrightconfig.json",
-		sections: "pyproject.toml:tool.pyright pyproject.toml:tool.basedpyright"},
-	"flake8": {whole: ".flake8", new: ".flake8",
-		sections: "setup.cfg:flake8 tox.ini:flake8"},
-	"pylint": {whole: ".pylintrc pylintrc", new: ".pylintrc pylintrc",
-		sections: "pyproject.toml:tool.pylint"},
-	"black isort":        {sections: "pyproject.toml:tool.NAME"},
-	"shellcheck":         {whole: ".shellcheckrc", new: ".shellcheckrc"},
-	"yamllint":           {whole: ".yamllint .yamllint.yml .yamllint.yaml"},
-	"golangci-lint":      {whole: golangci, new: golangci},
-	"staticcheck":        {whole: "staticcheck.conf", new: "staticcheck.conf"},
-	"jest react-scripts": {stems: "jest.config", members: "jest"},
-	"vitest": {stems: "vitest.config vitest.workspace", parts: []part{{names: "vite.config.*", gone: true,
-		worse: func(before, after []byte) bool {
-			old, now := testBlock(before), testBlock(after)
-			return old != now && (old != "" || narrows(now))
-		}}}},
-	"tsc vue-tsc": {parts: []part{tsconfig}},
-	"tsd": {parts: []part{{names: tsconfig.names, gone: true, worse: func(before, after []byte) bool {
-		return after != nil && looserTS(before, after) // without the file it is strict
-	}}}},
-	"cargo cross": {whole: "clippy.toml .clippy.toml rustfmt.toml .rustfmt.toml .config/nextest.toml",
-		new:   "clippy.toml rustfmt.toml .config/nextest.toml",
-		parts: []part{{names: ".cargo/config.toml .cargo/config", worse: differ(cargoRunners), gone: true, new: true}}},
-	"mvn mvnw": {whole: ".mvn/maven.config .mvn/jvm.config", new: ".mvn/maven.config .mvn/jvm.config",
-		parts: []part{{names: "*/pom.xml", worse: worsePom, gone: true}}},
-	"gradle gradlew": {parts: []part{{names: "*/build.gradle */build.gradle.kts */settings.gradle */settings.gradle.kts",
-		worse: differ(gradleTests)}}},
-	"mocha nyc c8 ava tap karma cypress playwright wdio jasmine": {
-		stems: ".NAMErc NAME.config karma.conf cypress .NAME", members: "NAME",
-		whole: "test/mocha.opts spec/support/jasmine.json"},
-	"eslint standard xo": {stems: "eslint.config .eslintrc", whole: ".eslintignore",
-		new: ".eslintignore .eslintrc.json .eslintrc", members: "eslintConfig eslintIgnore NAME"},
-	"stylelint prettier commitlint oxlint markdownlint": {stems: "NAME.config .NAMErc",
-		whole: ".NAMEignore .oxlintrc.json", new: ".NAMEignore", members: "NAME"},
-	"biome":        {whole: "biome.json biome.jsonc"},
-	"rspec":        {whole: ".rspec spec/spec_helper.rb spec/rails_helper.rb"},
-	"rubocop":      {whole: ".rubocop.yml .rubocop_todo.yml", new: ".rubocop_todo.yml"},
-	"phpunit pest": {whole: "phpunit.xml phpunit.dist.xml phpunit.xml.dist"},
-	"phpstan":      {whole: "phpstan.neon phpstan.neon.dist"},
-	"ctest cmake": {whole: "CTestCustom.cmake CTestTestfile.cmake", new: "CTestCustom.cmake",
-		parts: []part{{names: "*/CMakeLists.txt", worse: forgivesMore}}},
-	"mix": {whole: "test/test_helper.exs .formatter.exs", parts: []part{{names: "*/mix.exs", worse: gains(mixTests)}}},
-	"dotnet": {whole: ".runsettings xunit.runner.json", parts: []part{
-		{names: "*/*.csproj */*.fsproj */*.vbproj", worse: gains(leavesTests), gone: true},
-		{names: "*/Directory.Build.props */Directory.Build.targets", worse: gains(leavesTests), gone: true, new: true},
-		{names: "*.sln *.slnx", worse: func(before, after []byte) bool { return gains(solutionProject)(after, before) }}}},
-	"turbo":      {whole: "turbo.json"},
-	"nx":         {whole: "nx.json", parts: []part{{names: "*/project.json", worse: differ(targets)}}},
-	"lerna":      {whole: "lerna.json"},
-	"pre-commit": {whole: ".pre-commit-config.yaml"},
+// haskellTests are the lines below "tests:" in package.yaml.
+func haskellTests(content []byte) string {
+	var out []string
+	in := false
+	for _, l := range iniLines(content) {
+		if !strings.HasPrefix(l, " ") {
+			in = strings.HasPrefix(l, "tests:") || strings.HasPrefix(l, "test")
+		}
+		if in {
+			out = append(out, strings.Join(strings.Fields(l), " "))
+		}
+	}
+	return strings.Join(out, "\n")
 }
 
 func settingsOf(tool string) settingFiles {
@@ -151,7 +103,10 @@ func (c *configJudge) tool(name string, cmd simpleCommand, depth int) {
 	case "tox", "nox":
 		c.wrapped(join(dir, map[string]string{"tox": "tox.ini", "nox": "noxfile.py"}[name]))
 		c.anyPython(cmd, depth)
-	case "hatch", "pdm", "poetry", "uv", "rye", "pipenv", "invoke", "inv":
+	case "invoke", "inv":
+		c.script("tasks.py", cmd, depth, false)
+		c.anyPython(cmd, depth)
+	case "hatch", "pdm", "poetry", "uv", "rye", "pipenv":
 		c.anyPython(cmd, depth)
 	case "gotestsum":
 		c.golang(cmd)
@@ -404,7 +359,8 @@ func pomTests(content []byte) string {
 		rest = rest[a+b:]
 	}
 	for _, word := range []string{"skipTests", "maven.test.skip", "testFailureIgnore", "maven.test.failure.ignore",
-		"testSourceDirectory", "skipITs", "surefire.excludes"} {
+		"testSourceDirectory", "skipITs", "surefire.excludes", "<groups>", "<excludedGroups>",
+		"<test>", "<it.test>", "failIfNo"} {
 		for rest := s; ; {
 			i := strings.Index(rest, word)
 			if i < 0 {
