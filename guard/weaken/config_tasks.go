@@ -210,14 +210,21 @@ func (c *configJudge) runsTask(was, is task, p string) bool {
 	return rest == restNow && (a == b || longerLine(a, b) || w.runsAsMuch(a, b, false))
 }
 
-// These compare lines of a kind: gains finds one that is new, loses one that is gone.
+// These compare lines of a kind, or all that matches: gains finds one that is new, loses one that is gone.
 
 func gains(kind func() *regexp.Regexp) func(before, after []byte) bool {
 	return func(before, after []byte) bool { return len(added(linesOf(kind, before), linesOf(kind, after))) > 0 }
 }
 
 func loses(kind func() *regexp.Regexp) func(before, after []byte) bool {
-	return func(before, after []byte) bool { return gains(kind)(after, before) }
+	return func(before, after []byte) bool {
+		return len(added(found(kind, after), found(kind, before))) > 0
+	}
+}
+
+// found is what matches, wherever it stands.
+func found(kind func() *regexp.Regexp, content []byte) []string {
+	return kind().FindAllString(string(content), -1)
 }
 
 func linesOf(kind func() *regexp.Regexp, content []byte) (out []string) {
@@ -232,18 +239,19 @@ func linesOf(kind func() *regexp.Regexp, content []byte) (out []string) {
 // fewer reports whether something stands in a file less often than before.
 func fewer(kind func() *regexp.Regexp) func(before, after []byte) bool {
 	return func(before, after []byte) bool {
-		return len(kind().FindAll(after, -1)) < len(kind().FindAll(before, -1))
+		return len(found(kind, after)) < len(found(kind, before))
 	}
 }
 
 var (
 	// mixTests are the lines of a project in Elixir that say which files hold tests, and what "test" runs.
-	mixTests = lazyregexp.New(`\btest_(paths|pattern|ignore|load)|(^| |\[|")test"?: [^:]`)
+	mixTests = lazyregexp.New(`\btest_(paths|pattern|load_filters)|(^| |\[|")test"?: [^:]`)
 	// netTests are the lines of a project in .NET that take a file out, or choose among the tests.
 	netTests = lazyregexp.New(`<Compile [^>]*(Remove|Exclude)=|<IsTestProject>\s*false|EnableDefault(Compile)?Items|` +
 		`VSTest|RunSettingsFilePath|DefaultItemExcludes|TestingPlatformCommandLine`)
-	solutionProject = lazyregexp.New(`^(Project\(|<Project )`)
-	rspecChooses    = lazyregexp.New(`--(tag|example|pattern|exclude-pattern|dry-run|only-failures|default-path|fail)|` +
+	// testProject is the file of a project of tests, as a solution names it.
+	testProject  = lazyregexp.New(`(?i)[\w.]*test[\w.]*\.(cs|fs|vb)proj`)
+	rspecChooses = lazyregexp.New(`--(tag|example|pattern|exclude-pattern|dry-run|only-failures|default-path|fail)|` +
 		`(^| )-[etP] `)
 	anyLine  = lazyregexp.New(`.`)
 	sbtTests = lazyregexp.New(`Tests\.|[tT]est\s*/\s*\S*([sS]kip|test|sources|unmanaged|exclude|include)|aggregate|` +
@@ -252,6 +260,8 @@ var (
 		`test_(size|timeout|lang)_filters|nobuild|test_env`)
 	bazelTests = lazyregexp.New(`_test\(`)
 	bazelTags  = lazyregexp.New(`"(manual|flaky|exclusive|no-sandbox)"|flaky = |target_compatible_with`)
+	cmakeTests = lazyregexp.New(`(?i)\b(add_test|\w+_discover_tests|gtest_add_tests|enable_testing)\s*\(|` +
+		`\binclude\s*\(\s*CTest\s*\)`)
 	mesonTests = lazyregexp.New(`\b(test|benchmark)\s*\(`)
 	zigTests   = lazyregexp.New(`addTest\(|dependOn\(|addRunArtifact\(`)
 	swiftTests = lazyregexp.New(`\.testTarget\(`)
@@ -268,7 +278,7 @@ var (
 	duneTests  = lazyregexp.New(`\(tests?\b`)
 	duneOut    = lazyregexp.New(`enabled_if|\(modules|\(dirs|data_only_dirs|vendored_dirs`)
 	cabalTests = lazyregexp.New(`(?m)^test-suite `)
-	nimbleTask = lazyregexp.New(`^ *exec |^task `)
+	nimbleTask = lazyregexp.New(`(?m)^ *exec .*|^task .*`)
 )
 
 // denoTests are the settings of Deno without what says what the project is and needs.

@@ -126,7 +126,13 @@ func TestTasksAndBuildFiles(t *testing.T) {
 		run("yarn test", ".yarnrc.yml", "-", "yarnPath: ./fake.cjs\n", Config),
 		run("pnpm test", ".npmrc", "-", "script-shell=true\n", Config),
 		run("pnpm test", "pnpm-workspace.yaml", "packages: []\n", "packages: []\nscriptShell: \"true\"\n", Config),
+		run("ctest", "CMakeLists.txt", "add_test(NAME a COMMAND a)\nadd_test(NAME b COMMAND b)\n",
+			"add_test(NAME a COMMAND a)\n", Config),
+		run("dotnet test", "App.sln", "\"A\\Tests.csproj\"\n\"B\\B.csproj\"\n", "\"B\\B.csproj\"\n", Config),
 		// Not worse.
+		run("dotnet test", "App.sln", "\"A\\Tests.csproj\"\n\"B\\B.csproj\"\n", "\"C\\Tests.csproj\"\n"),
+		run("mix test", "mix.exs", "[app: :x]\n", "[app: :x, test_ignore_filters: [\"test/fixtures\"]]\n"),
+		run("meson test -C b", "docs/meson.build", "project('spam')\n", "-"),
 		run("composer test", "composer.json", `{"version": "1", "scripts": {"test": "phpunit", "fix": "a"}}`,
 			`{"version": "2", "scripts": {"test": "phpunit", "fix": "b"}}`),
 		run("composer test", "composer.json", `{"scripts": {"test": "phpunit"}}`,

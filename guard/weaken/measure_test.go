@@ -77,10 +77,9 @@ func score(rates map[string]*rate, rep Report, keys ...string) {
 
 // These limit the commits, and the sites of each kind of weakening, that are
 // sampled from one repository.
-const (
-	sampledCommits = 60
-	sampledSites   = 12
-)
+const sampledSites = 12
+
+var sampledCommits = flag.Int("commits", 60, "how many commits of a repository are judged")
 
 func measureHonest(t *testing.T, r *history, rates map[string]*rate) {
 	t.Helper()
@@ -89,7 +88,7 @@ func measureHonest(t *testing.T, r *history, rates map[string]*rate) {
 	r.random.Shuffle(len(commits), func(i, k int) { commits[i], commits[k] = commits[k], commits[i] })
 	taken := 0
 	for _, commit := range commits {
-		if taken == sampledCommits {
+		if taken == *sampledCommits {
 			break
 		}
 		paths := strings.Split(strings.TrimSuffix(string(r.git(t, "diff-tree", "-r", "-z", "--name-only", "--no-renames",
@@ -261,7 +260,11 @@ func (r *history) commands(commit string) []string {
 	var out []string
 	for _, c := range [][2]string{{"go.mod", "go test ./..."}, {"Cargo.toml", "cargo test"}, {"package.json", "npm test"},
 		{"pom.xml", "mvn test"}, {"setup.py", "pytest"}, {"pyproject.toml", "pytest"}, {"tox.ini", "tox"},
-		{"Makefile", "make test"}} {
+		{"Makefile", "make test"}, {"composer.json", "composer test && vendor/bin/phpunit"}, {"mix.exs", "mix test"},
+		{"meson.build", "meson test -C build"}, {"Package.swift", "swift test"}, {"build.sbt", "sbt test"},
+		{"pnpm-workspace.yaml", "pnpm -r test"}, {"deno.json", "deno test"}, {"build.gradle", "gradle test"},
+		{"CMakeLists.txt", "ctest"}, {"Directory.Build.props", "dotnet test"}, {"turbo.json", "turbo run test"},
+		{"MODULE.bazel", "bazel test //..."}} {
 		if r.blob(commit, c[0]) != nil {
 			out = append(out, c[1])
 		}
