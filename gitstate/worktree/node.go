@@ -235,11 +235,32 @@ func (n *node) fileAt(path string) *file {
 }
 
 func (n *node) sort() {
-	slices.SortFunc(n.files, func(a, b file) int { return strings.Compare(a.name, b.name) })
+	n.files = sortedFiles(n.files)
 	slices.SortFunc(n.dirs, func(a, b *node) int { return strings.Compare(a.name, b.name) })
 	if len(n.extras) > 1 {
 		sortExtras(n.extras)
 	}
+}
+
+// sortedFiles sorts pointers, which move less than the files do, and copies each file once.
+func sortedFiles(files []file) []file {
+	sorted := true
+	for i := 1; i < len(files) && sorted; i++ {
+		sorted = files[i-1].name <= files[i].name
+	}
+	if sorted {
+		return files
+	}
+	order := make([]*file, len(files))
+	for i := range files {
+		order[i] = &files[i]
+	}
+	slices.SortFunc(order, func(a, b *file) int { return strings.Compare(a.name, b.name) })
+	out := make([]file, len(files))
+	for i, f := range order {
+		out[i] = *f
+	}
+	return out
 }
 
 func sortExtras(list []extra) {

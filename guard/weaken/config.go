@@ -134,7 +134,7 @@ func (c *configJudge) command(cmd simpleCommand, depth int) {
 		}
 		if name == "deno" && len(args) > 0 && (args[0] == "run" || args[0] == "test") {
 			args = args[1:]
-			c.parts(cmd.dir, part{names: "deno.json deno.jsonc", worse: differ(denoTests)})
+			c.parts(cmd.dir, part{names: "deno.json deno.jsonc", decides: denoTests})
 		}
 		c.script(firstArgument(args), cmd, depth, false)
 	case "java":

@@ -37,8 +37,8 @@ func (c *configJudge) node(manager string, cmd simpleCommand, depth int) {
 		c.pick(dir, "bunfig.toml")
 		c.selects(manager, dir)
 	}
-	c.parts(dir, npmrc, part{names: ".yarnrc.yml", worse: gains(yarnRuns), new: true, gone: true},
-		part{names: "pnpm-workspace.yaml", worse: gains(pnpmRuns), new: true, gone: true})
+	c.parts(dir, npmrc, part{names: ".yarnrc.yml", gains: yarnRuns, new: true, gone: true},
+		part{names: "pnpm-workspace.yaml", gains: pnpmRuns, new: true, gone: true})
 	c.installed(dir)
 	p := join(dir, "package.json")
 	before := packageJSON(c.content(p))

@@ -4,13 +4,10 @@ import (
 	"encoding/json"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
-
-	"git-ralph/internal/text/lazyregexp"
 )
 
 // taskFile is a file with named tasks, in JSON or TOML.
@@ -210,77 +207,6 @@ func (c *configJudge) runsTask(was, is task, p string) bool {
 	return rest == restNow && (a == b || longerLine(a, b) || w.runsAsMuch(a, b, false))
 }
 
-// These compare lines of a kind, or all that matches: gains finds one that is new, loses one that is gone.
-
-func gains(kind func() *regexp.Regexp) func(before, after []byte) bool {
-	return func(before, after []byte) bool { return len(added(linesOf(kind, before), linesOf(kind, after))) > 0 }
-}
-
-func loses(kind func() *regexp.Regexp) func(before, after []byte) bool {
-	return func(before, after []byte) bool {
-		return len(added(found(kind, after), found(kind, before))) > 0
-	}
-}
-
-// found is what matches, wherever it stands.
-func found(kind func() *regexp.Regexp, content []byte) []string {
-	return kind().FindAllString(string(content), -1)
-}
-
-func linesOf(kind func() *regexp.Regexp, content []byte) (out []string) {
-	for _, l := range iniLines([]byte(stripXMLComments(string(content)))) {
-		if l = strings.Join(strings.Fields(l), " "); kind().MatchString(l) {
-			out = append(out, strings.TrimSuffix(l, ","))
-		}
-	}
-	return out
-}
-
-// fewer reports whether something stands in a file less often than before.
-func fewer(kind func() *regexp.Regexp) func(before, after []byte) bool {
-	return func(before, after []byte) bool {
-		return len(found(kind, after)) < len(found(kind, before))
-	}
-}
-
-var (
-	// mixTests are the lines of a project in Elixir that say which files hold tests, and what "test" runs.
-	mixTests = lazyregexp.New(`\btest_(paths|pattern|load_filters)|(^| |\[|")test"?: [^:]`)
-	// netTests are the lines of a project in .NET that take a file out, or choose among the tests.
-	netTests = lazyregexp.New(`<Compile [^>]*(Remove|Exclude)=|<IsTestProject>\s*false|EnableDefault(Compile)?Items|` +
-		`VSTest|RunSettingsFilePath|DefaultItemExcludes|TestingPlatformCommandLine`)
-	// testProject is the file of a project of tests, as a solution names it.
-	testProject  = lazyregexp.New(`(?i)[\w.]*test[\w.]*\.(cs|fs|vb)proj`)
-	rspecChooses = lazyregexp.New(`--(tag|example|pattern|exclude-pattern|dry-run|only-failures|default-path|fail)|` +
-		`(^| )-[etP] `)
-	anyLine  = lazyregexp.New(`.`)
-	sbtTests = lazyregexp.New(`Tests\.|[tT]est\s*/\s*\S*([sS]kip|test|sources|unmanaged|exclude|include)|aggregate|` +
-		`excludeFilter`)
-	bazelFlags = lazyregexp.New(`test_tag_filters|test_filter|build_tests_only|deleted_packages|flaky|run_under|` +
-		`test_(size|timeout|lang)_filters|nobuild|test_env`)
-	bazelTests = lazyregexp.New(`_test\(`)
-	bazelTags  = lazyregexp.New(`"(manual|flaky|exclusive|no-sandbox)"|flaky = |target_compatible_with`)
-	cmakeTests = lazyregexp.New(`(?i)\b(add_test|\w+_discover_tests|gtest_add_tests|enable_testing)\s*\(|` +
-		`\binclude\s*\(\s*CTest\s*\)`)
-	mesonTests = lazyregexp.New(`\b(test|benchmark)\s*\(`)
-	zigTests   = lazyregexp.New(`addTest\(|dependOn\(|addRunArtifact\(`)
-	swiftTests = lazyregexp.New(`\.testTarget\(`)
-	swiftOut   = lazyregexp.New(`\bexclude:|\bsources:|-skip`)
-	dartTests  = lazyregexp.New(`paths|filename|tags|skip|on_platform|override|timeout: none|include:`)
-	gradleProp = lazyregexp.New(`(?i)skip|test|exclude|ignore`)
-	antTests   = lazyregexp.New(`<(junit\w*|test|batchtest|testng|testclasses)\b`)
-	antOut     = lazyregexp.New(`(haltonfailure|failonerror|haltonerror)="(false|no|off)"|` +
-		`\b(unless|if|excludes?)=|<exclude`)
-	yarnRuns   = lazyregexp.New(`yarnPath|plugins|path:|enableScripts`)
-	pnpmRuns   = lazyregexp.New(`(?i)scriptShell|shellEmulator|ignoreScripts|nodeOptions|pnpmfile|configDependencies`)
-	leinTests  = lazyregexp.New(`:test-(paths|selectors)|:aliases|"test"`)
-	erlTests   = lazyregexp.New(`eunit|\bct_|alias|\btests\b|{dir`)
-	duneTests  = lazyregexp.New(`\(tests?\b`)
-	duneOut    = lazyregexp.New(`enabled_if|\(modules|\(dirs|data_only_dirs|vendored_dirs`)
-	cabalTests = lazyregexp.New(`(?m)^test-suite `)
-	nimbleTask = lazyregexp.New(`(?m)^ *exec .*|^task .*`)
-)
-
 // denoTests are the settings of Deno without what says what the project is and needs.
 func denoTests(content []byte) string {
 	members := packageJSON(relaxed(content)).rest
@@ -292,9 +218,4 @@ func denoTests(content []byte) string {
 		return string(content)
 	}
 	return canonical(out)
-}
-
-// eitherWorse joins two comparisons.
-func eitherWorse(a, b func(before, after []byte) bool) func(before, after []byte) bool {
-	return func(before, after []byte) bool { return a(before, after) || b(before, after) }
 }

@@ -3,6 +3,7 @@ package weaken
 import (
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -21,15 +22,34 @@ type part struct {
 	// names are patterns, below the command's folder; behind "*/" they are names in
 	// every folder.
 	names string
-	// worse reports whether the file decides otherwise than before. With gone, a
-	// removed file counts as empty, else as a finding. A new one counts with new.
-	worse     func(before, after []byte) bool
+	// worse reports whether the file decides otherwise than before; decides takes out of
+	// it what does.
+	worse   func(before, after []byte) bool
+	decides func([]byte) string
+	// These are regular expressions: of lines that may not be new, of texts that may not
+	// be gone, and of texts of which there may not be fewer.
+	gains, loses, fewer string
+	// With gone, a removed file counts as empty, else as a finding. A new one counts with new.
 	gone, new bool
 }
 
-// differ compares what a function takes out of a file.
-func differ(decides func([]byte) string) func(before, after []byte) bool {
-	return func(before, after []byte) bool { return decides(before) != decides(after) }
+func (x part) isWorse(before, after []byte) bool {
+	texts := func(pattern string, content []byte) []string {
+		return regexp.MustCompile(pattern).FindAllString(string(content), -1)
+	}
+	lines := func(pattern string, content []byte) (out []string) {
+		kind := regexp.MustCompile(pattern)
+		for _, l := range iniLines([]byte(stripXMLComments(string(content)))) {
+			if l = strings.Join(strings.Fields(l), " "); kind.MatchString(l) {
+				out = append(out, strings.TrimSuffix(l, ","))
+			}
+		}
+		return out
+	}
+	return x.worse != nil && x.worse(before, after) || x.decides != nil && x.decides(before) != x.decides(after) ||
+		x.gains != "" && len(added(lines(x.gains, before), lines(x.gains, after))) > 0 ||
+		x.loses != "" && len(added(texts(x.loses, after), texts(x.loses, before))) > 0 ||
+		x.fewer != "" && len(texts(x.fewer, after)) < len(texts(x.fewer, before))
 }
 
 // plainLines are the lines of a file without comments.
@@ -51,9 +71,9 @@ func haskellTests(content []byte) string {
 }
 
 func settingsOf(tool string) settingFiles {
-	for names, s := range toolSettings {
-		if slices.Contains(strings.Fields(names), tool) {
-			return s
+	for _, s := range toolSettings {
+		if oneOf(s.tools, tool) {
+			return s.settingFiles
 		}
 	}
 	return settingFiles{}
@@ -275,7 +295,7 @@ func (c *configJudge) parts(dir string, parts ...part) {
 			if !found || f.added() && !x.new {
 				continue
 			}
-			if f.removed() && !x.gone || x.worse(f.Before, f.After) {
+			if f.removed() && !x.gone || x.isWorse(f.Before, f.After) {
 				c.changed(p)
 			}
 		}
