@@ -13,12 +13,16 @@ func fuzzPaths() []string {
 		"src/test/java/ATest.java",
 		"spec/a_spec.rb", "test/a.cc", "t.sh", "Makefile", "justfile", "package.json", "tsconfig.json", "pyproject.toml",
 		"pom.xml",
-		"build.gradle", "go.mod", "Cargo.toml", "vite.config.ts", ".github/workflows/x.yml", "a.snap"}
+		"build.gradle", "go.mod", "Cargo.toml", "vite.config.ts", ".github/workflows/x.yml", "a.snap",
+		"composer.json", "deno.json", "pixi.toml", "tox.toml", "mix.exs", "a.csproj", "App.sln", "BUILD", "meson.build",
+		"Package.swift", "bunfig.toml", "vitest.config.ts", ".mocharc.yml", "pyproject.toml", "packages/a/package.json"}
 }
 
 func fuzzCommands() []string {
 	return []string{"sh t.sh", "make test", "just test", "npm test", "npx tsc", "pytest", "mvn test", "gradle test",
-		"go test ./...", "cargo test", "vitest", "python -m mypy"}
+		"go test ./...", "cargo test", "vitest", "python -m mypy",
+		"composer test", "deno task test", "pixi run test", "tox", "mix test", "dotnet test", "bazel test //...", "meson test",
+		"swift test", "bun test", "mocha", "poe test", "pnpm -r test"}
 }
 
 // FuzzJudge gives both sides of a file any contents. Judge must return, must answer
@@ -28,7 +32,11 @@ func FuzzJudge(f *testing.F) {
 		"describe do\nend", "TEST(a, b) {}", "set -e\ntrue",
 		"test:\n\ttrue\n", "test:\n  true\n", `{"scripts":{"test":"x"}}`, `{"compilerOptions":{}}`, "[tool.pytest]\na = 1",
 		"<plugin>surefire</plugin>",
-		"test { }", "module x", "[lib]\ntest = false", "export default { test: {} }", "on: push", "exports[`a`]"} {
+		"test { }", "module x", "[lib]\ntest = false", "export default { test: {} }", "on: push", "exports[`a`]",
+		`{"scripts":{"test":["a","@b"],"b":"x"}}`, `{"tasks":{"test":{"command":"a"}}}`, "[tasks]\ntest = {cmd = \"a\"}",
+		"[env_run_base]\ncommands = [[\"a\"]]", "test_paths: [\"a\"]", "<Compile Remove=\"a\" />", "\"a.Tests.csproj\"",
+		"py_test(", "test('a', b)", ".testTarget(", "[test]\nroot = \"a\"", "test: { include: ['{a,b}/**/*.@(c|d)'] }",
+		"spec:\n  - a", "[tool.pytest.ini_options]\ntestpaths = [\"a\"]", `{"scripts":{"test":"jest"}}`} {
 		f.Add(uint8(i), []byte(seed), []byte(""))
 		f.Add(uint8(i), []byte(seed), []byte(seed[:len(seed)/2]))
 		f.Add(uint8(i), []byte("((((\"'`/*"), []byte(seed))
@@ -36,7 +44,8 @@ func FuzzJudge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which uint8, before, after []byte) {
 		paths := fuzzPaths()
 		p := paths[int(which)%len(paths)]
-		in := Input{Files: []File{{Path: p, Before: before, After: after}}, Commands: fuzzCommands()}
+		in := Input{Files: []File{{Path: p, Before: before, After: after}}, Commands: fuzzCommands(),
+			Paths: []string{"test/a.test.ts", "tests/test_a.py", "packages/a/package.json"}}
 		one := Judge(in)
 		if diff := cmp.Diff(one, Judge(in)); diff != "" {
 			t.Errorf("two answers:\n%s", diff)
