@@ -21,8 +21,8 @@ func fuzzPaths() []string {
 func fuzzCommands() []string {
 	return []string{"sh t.sh", "make test", "just test", "npm test", "npx tsc", "pytest", "mvn test", "gradle test",
 		"go test ./...", "cargo test", "vitest", "python -m mypy",
-		"composer test", "deno task test", "pixi run test", "tox", "mix test", "dotnet test", "bazel test //...", "meson test",
-		"swift test", "bun test", "mocha", "poe test", "pnpm -r test"}
+		"composer test", "deno task test", "pixi run test", "tox", "mix test", "dotnet test", "bazel test //...",
+		"meson test", "swift test", "bun test", "mocha", "poe test", "pnpm -r test"}
 }
 
 // FuzzJudge gives both sides of a file any contents. Judge must return, must answer
