@@ -61,6 +61,31 @@ var tallies = []tally{
 	{"go test", `(?m)^no packages to test$`, false},
 	{"Gradle", `(?m)^> Task :\S*[tT]est\S* NO-SOURCE$`, false},
 	{"gotestsum", `(?m)^DONE (\d+) tests?(?:, (\d+) skipped)?`, true},
+	{"prove", `(?m)^Files=\d+, Tests=(\d+), `, false},
+	{"AVA", `(?m)^ +(\d+) tests? passed$`, false},
+	{"Bazel", `(?m)^Executed \d+ out of (\d+) tests?:`, false},
+	{"Meson", `(?m)^Ok: +(\d+)\s+(?:Expected Fail: +\d+\s+)?Fail: +\d+`, false},
+	{"GoogleTest", `(?m)^\[  PASSED  \] (\d+) tests?\.`, false},
+	{"Catch2", `(?m)^All tests passed \(\d+ assertions? in (\d+) test cases?\)`, false},
+	{"Catch2, doctest", `(?m)^(?:\[doctest\] )?test cases: +\d+ \| +(\d+) passed`, false},
+	{"Zig, EUnit, Tasty", `(?m)^ *All (\d+) tests? passed\b`, false},
+	{"Zig", `(?m)^Build Summary: [^\n]*?(\d+)/\d+ tests passed`, false},
+	{"Dart", `\+(\d+)(?: ~\d+)?: All (?:other )?tests passed!`, true},
+	{"Swift Testing", `Test run with (\d+) tests?\b[^\n]* passed after`, false},
+	{"Leiningen", `(?m)^Ran (\d+) tests containing \d+ assertions`, false},
+	{"Pest", `(?m)^ +Tests: +(?:\d+ \w+, )*?(\d+) passed \(`, false},
+	{"busted", `(?m)^(\d+) success(?:es)? / \d+ failures?`, false},
+	{"Alcotest", `(?m)^Test Successful in [\d.]+s\. (\d+) tests? run\.`, false},
+	{"testthat", `\[ FAIL \d+ \| WARN \d+ \| SKIP \d+ \| PASS (\d+) \]`, true},
+	{"Julia", `(?m)^Test Summary: +\| +Pass[^\n]*\n[^|\n]+\| +(\d+)`, false},
+	{"dotnet test, uvu", `(?m)^ +Passed: +(\d+)$`, false},
+	{"Jasmine", `(?m)^(\d+) specs?, \d+ failures?(?:, (\d+) pending specs?)?`, false},
+	{"Karma", `Executed (\d+) of \d+ [^\n\r]*SUCCESS`, true},
+	{"tape", `(?m)^# tests (\d+)\n# pass +\d+$`, false},
+	{"node-tap", `(?m)^# \{ total: (\d+), pass: `, false},
+	{"behave", `(?m)^(\d+) scenarios? passed, \d+ failed`, false},
+	{"Cucumber", `(?m)^\d+ scenarios? \((?:\d+ \w+, )*?(\d+) passed\)`, false},
+	{"Robot Framework", `(?m)^(\d+) tests?, \d+ passed, \d+ failed`, true},
 }
 
 var compiledTallies = sync.OnceValue(func() []*regexp.Regexp {
@@ -97,6 +122,14 @@ var ends = sync.OnceValue(func() []*regexp.Regexp {
 		`(?m)^(?:\[\w+\] +)?(There are test failures\.)$`,                                              // Surefire
 		`(?m)^(There were failing tests\.)`,                                                            // Gradle
 		`(?m)Executed \d+ tests?, with (?:.*and )?(?:0|([1-9]\d*)) failures? \(`,                       // Swift
+		`(?m)Test run with \d+ tests?\b.* (?:passed|(failed)) after`,                                   // Swift Testing
+		`(?m)^Result: (?:PASS|(FAIL))$`,                                                                // prove
+		`(?m)^Executed \d+ out of \d+ tests?:(?:.*?(\d+ fails?))?`,                                     // Bazel
+		`(?m)^Ok: +\d+\s+(?:Expected Fail: +\d+\s+)?Fail: +(?:0|([1-9]\d*))`,                           // Meson
+		`(?m)^\[  (?:PASSED|(FAILED))  \] \d+ tests?\b`,                                                // GoogleTest
+		`(?m)^(?:All tests passed \(|(?:\[doctest\] )?test cases: .*?(?: 0 failed|( \d+ failed)|$))`,   // Catch2, doctest
+		`(?m): (?:All (?:other )?tests passed!|(Some tests failed)\.)`,                                 // Dart
+		`(?m)^\d+ specs?, (?:0|([1-9]\d*)) failures?`,                                                  // Jasmine
 	} {
 		out = append(out, regexp.MustCompile(pattern))
 	}
