@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"git-ralph/internal/text/lazyregexp"
 )
 
 // otherCounts are what the fallback looks for in the tokens of a language that
@@ -22,7 +24,8 @@ var otherWordsOnce = sync.OnceValue(func() otherWords {
 			`xfail|ignore|Ignore|Explicit|` +
 			`Inconclusive|markTestSkipped|markTestIncomplete|XCTSkip|XCTSkipIf|XCTSkipUnless|GTEST_SKIP|SKIP|` +
 			`todo|TODO|plan_skip_all|skip_all|` +
-			`Skip|disabled|DISABLED|moduletag_skip)$`),
+			`Skip|disabled|DISABLED|moduletag_skip|` +
+			`withKnownIssue|pendingUntilFixed|SkipZigTest|xshould|xfeature|xscenario|xgiven|xwhen|xthen)$`),
 		focus: regexp.MustCompile(`^(fit|fdescribe|fcontext|focus|solo|tags_only)$`),
 	}
 })
@@ -38,8 +41,8 @@ func readOther(file string, toks []token) *source {
 	u := unit{name: "(file)", line: 1, test: true, calls: map[string]int{}}
 	words := otherWordsOnce()
 	tests := 0
-	toks = withoutZero(toks)
 	ext := path.Ext(file)
+	toks = withoutRest(ext, withoutZero(toks))
 	for i, t := range toks {
 		if t.kind == punct && t.text == "@" && i+1 < len(toks) && toks[i+1].is("test") {
 			continue
@@ -57,6 +60,9 @@ func readOther(file string, toks []token) *source {
 			} else if t.is("==") || t.is("!=") {
 				u.plain++
 			}
+		}
+		if sign := otherSign(ext, file, toks, i); sign != "" {
+			u.skips = append(u.skips, sign)
 		}
 		if t.kind != ident {
 			continue
@@ -92,6 +98,7 @@ func readOther(file string, toks []token) *source {
 			u.skips = append(u.skips, t.text)
 		case words.focus.MatchString(t.text):
 			s.exclusive = append(s.exclusive, t.text)
+		case otherAssertion(t.text) && saysNothing(toks[i+1:]):
 		case otherAssertion(t.text):
 			if t.first || t.text != "should" || prev.is(".") {
 				u.plain++
@@ -105,6 +112,83 @@ func readOther(file string, toks []token) *source {
 	}
 	s.units = append(s.units, u)
 	return s
+}
+
+// withoutRest leaves out what the language does not read: behind __END__, and between =begin
+// and =end.
+func withoutRest(ext string, toks []token) []token {
+	var out []token
+	for i := 0; i < len(toks); i++ {
+		t := toks[i]
+		switch {
+		case t.first && (oneOf(".rb .pl .pm .t", ext) && (t.is("__END__") || t.is("__DATA__"))),
+			ext == ".php" && t.is("__halt_compiler"):
+			return out
+		case ext == ".rb" && t.first && t.is("=") && i+1 < len(toks) && toks[i+1].is("begin"):
+			for i++; i+1 < len(toks) && !(toks[i].first && toks[i].is("=") && toks[i+1].is("end")); i++ {
+			}
+			i++
+			continue
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// otherSign is how a framework of one language leaves a test out, or forgives it, at a token;
+// "" = nothing.
+func otherSign(ext, file string, toks []token, i int) string {
+	word := func(k int) string {
+		if k < 0 || k >= len(toks) || toks[k].kind == str {
+			return ""
+		}
+		return toks[k].text
+	}
+	t := toks[i]
+	switch {
+	case t.kind == str:
+		if oneOf(".cc .cpp .cxx .hpp", ext) && catchTags().MatchString(t.text) {
+			return "tag of Catch2 " + t.text
+		}
+		if ext == ".kt" && strings.HasPrefix(strings.Trim(t.text, "\"'"), "!") && word(i-1) == "(" && word(i-2) == "test" {
+			return "a name of Kotest that begins with !"
+		}
+	case ext == ".kt" && t.is("enabled") && word(i+1) == "=" && word(i+2) == "false":
+		return "enabled = false"
+	case oneOf(".php .cs", ext) && t.is("class") && (word(i-1) == "abstract" || word(i-1) == "internal") &&
+		word(i+1) == strings.TrimSuffix(path.Base(file), ext) && testClass().MatchString(word(i+1)):
+		return word(i-1) + " class"
+	case oneOf(".cs .swift", ext) && t.is("#") && t.first && word(i+1) == "if" && !knownSymbol().MatchString(word(i+2)):
+		return "#if " + word(i+2)
+	case ext == ".rb" && t.is("rescue") && !t.first:
+		return "rescue behind a statement"
+	case ext == ".bats" && t.is("true") && (word(i-1) == "||" || word(i-1) == "|" && word(i-2) == "|"):
+		return "|| true"
+	case oneOf(".clj .cljs .cljc", ext) && (t.is("comment") && word(i-1) == "(" || t.is("_") && word(i-1) == "#"):
+		return "a comment of Clojure"
+	}
+	return ""
+}
+
+// knownSymbol are conditions about the build and the platform, and parts of longer ones.
+var knownSymbol = lazyregexp.New(`^(\W.*|)$|(?i)^(debug|release|trace|net.*|windows|linux|macos|osx|ios|android|` +
+	`browser|wasm.*|unix|os|arch|swift|compiler|canImport|targetEnvironment|hasFeature|hasAttribute|unity.*|true|ci)$`)
+
+// testClass is the name of a class whose tests are not made to be inherited.
+var testClass = lazyregexp.New(`(Tests?|Specs?)$`)
+
+var catchTags = lazyregexp.New(`\[\.|\[!(mayfail|shouldfail|hide)\]|\[hide\]`)
+
+// saysNothing reports whether an assertion says nothing: Assert.True(true), assert true.
+func saysNothing(toks []token) bool {
+	i := 0
+	for i+1 < len(toks) && toks[i].is(".") && toks[i+1].kind == ident {
+		i += 2
+	}
+	if i+2 < len(toks) && toks[i].is("(") {
+		return (toks[i+1].is("true") || toks[i+1].is("1") || toks[i+1].is("TRUE")) && toks[i+2].is(")")
+	}
+	return i == 0 && len(toks) > 1 && toks[0].is("true") && toks[1].first
 }
 
 // hidden reports whether the method behind an attribute is kept from its runner by modifiers.

@@ -100,7 +100,7 @@ func (r *reader) read(content []byte) *source {
 		r.rust()
 	case "java":
 		r.java()
-		if ext := path.Ext(file); (ext == ".scala" || ext == ".groovy") && len(tests(r.s)) == 0 {
+		if ext := path.Ext(file); oneOf(".scala .groovy .kt", ext) && len(tests(r.s)) == 0 {
 			r.s = readOther(file, r.toks) // styles of tests that are no annotated methods
 		}
 	default:
