@@ -57,6 +57,7 @@ doc:
     go test ./internal/cli -run '^TestSchemasAreCurrent$' -update
     go test ./plan/exchange -run 'LossesAreDocumented$' -update
     go test ./internal/agent -run '^TestDriversTable$' -update
+    go test ./internal/dashboard -run '^TestPageIsPacked$' -update
     MCP_UPDATE_DOC=1 go test ./internal/mcp -run '^TestDocumented$'
 
 # the pictures in doc/ of the page and the live view, taken from real runs; all that the tests take are in _artifacts

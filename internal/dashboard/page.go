@@ -2,43 +2,43 @@ package dashboard
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
-	"embed"
+	_ "embed"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"sync"
 )
 
-//go:embed page
-var files embed.FS
+// packed is the page as one document, which TestPageIsPacked makes of the files in
+// page: it takes a quarter of their size.
+//
+//go:embed page.html.gz
+var packed []byte
 
-// scripts are the parts of the page's script, in order.
-var scripts = []string{"core.js", "charts.js", "tasks.js", "timeline.js", "detail.js", "panels.js", "main.js"}
-
-// built is the page as one document, and the policy under which a browser runs
-// its own script and style and nothing else.
+// built is the page, and the policy under which a browser runs its own script and
+// style and nothing else.
 var built = sync.OnceValues(func() ([]byte, string) {
-	read := func(name string) []byte {
-		data, err := files.ReadFile("page/" + name)
-		if err != nil {
-			panic(err) // it is compiled in
-		}
-		return data
+	in, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		panic(err) // it is compiled in
 	}
-	var script bytes.Buffer
-	script.WriteString("\"use strict\";\n(() => {\n")
-	for _, name := range scripts {
-		script.Write(read(name))
+	html, err := io.ReadAll(in)
+	if err != nil {
+		panic(err)
 	}
-	script.WriteString("})();\n")
-	style := read("style.css")
-	html := read("index.html")
-	html = bytes.Replace(html, []byte("/*style*/"), style, 1)
-	html = bytes.Replace(html, []byte("/*script*/"), script.Bytes(), 1)
-	policy := fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; connect-src 'self'; img-src data:; "+
-		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'", hash(script.Bytes()), hash(style))
-	return html, policy
+	return html, fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; connect-src 'self'; img-src data:; "+
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'", hash(element(html, "script")),
+		hash(element(html, "style")))
 })
+
+// element is the content of the only element with this name.
+func element(html []byte, name string) []byte {
+	_, rest, _ := bytes.Cut(html, []byte("<"+name+">"))
+	content, _, _ := bytes.Cut(rest, []byte("</"+name+">"))
+	return content
+}
 
 func hash(data []byte) string {
 	sum := sha256.Sum256(data)
