@@ -112,6 +112,11 @@ func (l *Loop) end(status state.Status, reason string) (End, error) {
 			l.Log("%v", err)
 		}
 	}
+	return l.endRecovered(status, reason)
+}
+
+// endRecovered is end where the state was recovered, as far as that was possible.
+func (l *Loop) endRecovered(status state.Status, reason string) (End, error) {
 	if l.Share != nil {
 		if err := l.recovery().GiveBack(l.background()); err != nil {
 			l.Log("%v", err)
@@ -173,15 +178,18 @@ func setAside(p plan.Plan) []AsideTask {
 	return out
 }
 
-// broken ends a run in which the harness itself failed. The end of the session
-// stores the iteration in work and restores its checkpoint, as after a crash.
+// broken ends a run in which the harness itself failed: the iteration in work
+// is stored and its checkpoint restored, as after a crash.
 func (l *Loop) broken(err error) error {
 	var gone *gitstate.GoneError
 	if errors.As(err, &gone) {
 		return refusal.New(refusal.PlaceGone, "%w; nothing was read or written there", err)
 	}
 	l.drain()
-	if _, eerr := l.end(state.HaltedStatus, "error: "+notes.OneLine(err.Error(), 300)); eerr != nil {
+	if rerr := l.recovery().Run(l.background()); rerr != nil {
+		l.Log("%v", rerr)
+	}
+	if _, eerr := l.endRecovered(state.HaltedStatus, "error: "+notes.OneLine(err.Error(), 300)); eerr != nil {
 		err = errors.Join(err, eerr)
 	}
 	return err
