@@ -80,20 +80,21 @@ func (c *configJudge) taskFile(file taskFile, p string, names []string, cmd simp
 	for len(names) > 0 && len(done) < 200 {
 		name := strings.TrimPrefix(names[0], "@")
 		names = names[1:]
-		was, ok := old[name]
-		if !ok || done[name] {
+		if done[name] {
 			continue
 		}
 		done[name] = true
-		if !c.runsTask(was, now[name], p) {
-			c.find(Config, p, "", "changed task %q of %s", name, p)
+		for i, was := range old[name] {
+			if i >= len(now[name]) || !c.runsTask(was, now[name][i], p) {
+				c.find(Config, p, "", "changed task %q of %s", name, p)
+			}
+			lines, _ := was.lines()
+			for _, l := range lines {
+				c.line(strings.TrimPrefix(strings.TrimPrefix(l, "@php "), "@"), cmd.dir, depth+1)
+			}
+			mentioned := func(r rune) bool { return strings.ContainsRune(" \",[]{}:", r) }
+			names = append(names, strings.FieldsFunc(was.text, mentioned)...)
 		}
-		lines, _ := was.lines()
-		for _, l := range lines {
-			c.line(strings.TrimPrefix(strings.TrimPrefix(l, "@php "), "@"), cmd.dir, depth+1)
-		}
-		mentioned := func(r rune) bool { return strings.ContainsRune(" \",[]{}:", r) }
-		names = append(names, strings.FieldsFunc(was.text, mentioned)...)
 	}
 }
 
@@ -103,8 +104,8 @@ type task struct {
 	text  string // all of it as JSON
 }
 
-// readTasks are the tasks of a file by name; those of several tables with one name are one.
-func readTasks(file taskFile, p string, content []byte) map[string]task {
+// readTasks are the tasks of a file by name, one of each table that has it.
+func readTasks(file taskFile, p string, content []byte) map[string][]task {
 	var root map[string]any
 	if strings.HasSuffix(p, ".json") || strings.HasSuffix(p, ".jsonc") {
 		if json.Unmarshal(relaxed(content), &root) != nil {
@@ -113,14 +114,16 @@ func readTasks(file taskFile, p string, content []byte) map[string]task {
 	} else if toml.Unmarshal(content, &root) != nil {
 		return nil
 	}
-	all := map[string][]any{}
+	out := map[string][]task{}
 	var walk func(at any, keys []string)
 	walk = func(at any, keys []string) {
 		table, _ := at.(map[string]any)
 		switch {
 		case len(keys) == 0:
 			for name, v := range table {
-				all[name] = append(all[name], v)
+				if text, err := json.Marshal(v); err == nil { // no NaN of TOML
+					out[name] = append(out[name], task{v, string(text)})
+				}
 			}
 		case keys[0] == "*" && len(keys) > 1:
 			for _, name := range slices.Sorted(maps.Keys(table)) {
@@ -135,17 +138,6 @@ func readTasks(file taskFile, p string, content []byte) map[string]task {
 	for _, t := range strings.Fields(file.tables) {
 		walk(root, strings.Split(t, "."))
 	}
-	out := map[string]task{}
-	for name, values := range all {
-		var v any = values
-		if len(values) == 1 {
-			v = values[0]
-		}
-		text, err := json.Marshal(v)
-		if err == nil {
-			out[name] = task{v, string(text)}
-		}
-	}
 	return out
 }
 
@@ -156,8 +148,8 @@ func (t task) lines() (lines []string, rest string) {
 		table = map[string]any{"run": t.value}
 	}
 	decisive := map[string]any{}
-	for key, v := range table {
-		switch key {
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		switch v := table[key]; key {
 		case "cmd", "run", "shell", "command", "script", "commands":
 			lines = append(lines, commandLines(v)...)
 			if args, ok := table["args"].([]any); ok && len(lines) > 0 {
@@ -185,12 +177,11 @@ func commandLines(v any) []string {
 				out = append(out, strings.Join(commandLines(words), " "))
 			} else if s, ok := one.(string); ok {
 				out = append(out, s)
+			} else if text, err := json.Marshal(one); err == nil {
+				out = append(out, string(text)) // another task by its name, for example
 			}
 		}
 		return out
-	case map[string]any:
-		lines, _ := task{value: v}.lines()
-		return lines
 	}
 	return nil
 }

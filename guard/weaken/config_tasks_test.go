@@ -129,6 +129,12 @@ func TestTasksAndBuildFiles(t *testing.T) {
 		run("ctest", "CMakeLists.txt", "add_test(NAME a COMMAND a)\nadd_test(NAME b COMMAND b)\n",
 			"add_test(NAME a COMMAND a)\n", Config),
 		run("dotnet test", "App.sln", "\"A\\Tests.csproj\"\n\"B\\B.csproj\"\n", "\"B\\B.csproj\"\n", Config),
+		run("pixi run test", "pixi.toml", "[tasks]\ntest = \"pytest a\"\n[feature.x.tasks]\ntest = {cmd = \"pytest\"}\n",
+			"[tasks]\ntest = \"pytest a\"\n[feature.x.tasks]\ntest = {cmd = \"true\"}\n", Config),
+		run("mise run test", "mise.toml", "[tasks]\ntest = [\"a\", {task = \"unit\"}]\nunit = \"pytest\"\n",
+			"[tasks]\ntest = [\"a\"]\nunit = \"pytest\"\n", Config),
+		run("mise run test", "mise.toml", "[tasks]\ntest = [\"a\", {task = \"unit\"}]\nunit = \"pytest\"\n",
+			"[tasks]\ntest = [\"a\", {task = \"unit\"}]\nunit = \"true\"\n", Config),
 		// Not worse.
 		run("dotnet test", "App.sln", "\"A\\Tests.csproj\"\n\"B\\B.csproj\"\n", "\"C\\Tests.csproj\"\n"),
 		run("mix test", "mix.exs", "[app: :x]\n", "[app: :x, test_ignore_filters: [\"test/fixtures\"]]\n"),
