@@ -18,7 +18,7 @@ func FlushFiles(dir string, n int, open opener) error { return flushAll(dir, n, 
 // are skipped.
 func FlushFolders(dirs ...string) error {
 	for _, d := range dirs {
-		if err := flushDir(d); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := FlushDir(d); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}

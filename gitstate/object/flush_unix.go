@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// flushDir makes names in a folder permanent.
-func flushDir(path string) error {
+// FlushDir makes names in a folder permanent.
+func FlushDir(path string) error {
 	d, err := os.Open(path)
 	if err != nil {
 		return err

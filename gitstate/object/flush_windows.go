@@ -1,5 +1,5 @@
 package object
 
-// flushDir does nothing: Windows cannot flush a folder, and NTFS keeps its
+// FlushDir does nothing: Windows cannot flush a folder, and NTFS keeps its
 // names in a log.
-func flushDir(string) error { return nil }
+func FlushDir(string) error { return nil }

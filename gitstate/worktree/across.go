@@ -8,11 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"git-ralph/gitstate/object"
 )
 
 // moveAcross moves a file or folder to a place on another file system: a copy
 // under a temporary name beside it, which put gives its own, and only then the
-// removal. When it fails, nothing is left of the copy.
+// removal. When it fails before that, nothing is left of the copy.
 func moveAcross(from, to string, put func(copied string) error) error {
 	tmp := filepath.Join(filepath.Dir(to), tempName())
 	err := copyTree(from, tmp, roomFor(filepath.Dir(to)))
@@ -22,19 +24,10 @@ func moveAcross(from, to string, put func(copied string) error) error {
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(tmp))
 	}
-	if err := syncFolder(filepath.Dir(to)); err != nil {
+	if err := object.FlushDir(filepath.Dir(to)); err != nil {
 		return err
 	}
 	return os.RemoveAll(from)
-}
-
-// syncFolder makes the names in a folder permanent.
-func syncFolder(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // copyTree copies files, links and folders with their permissions, as far as
@@ -73,7 +66,7 @@ func copyTree(from, to string, disk *room) error {
 		return nil // a FIFO, socket or device has no contents
 	})
 	for _, dir := range folders {
-		err = errors.Join(err, syncFolder(dir))
+		err = errors.Join(err, object.FlushDir(dir))
 	}
 	return err
 }

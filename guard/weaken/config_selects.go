@@ -58,7 +58,7 @@ func (c *configJudge) selects(tool, dir string) {
 				continue
 			}
 			if left := c.notSelected(s, dir, is); left != "" {
-				c.find(Config, p, "", "new check configuration %s leaves out %s", p, left)
+				c.find(Config, p, "", "a new setting in %s leaves out %s", p, left)
 			}
 		}
 	}

@@ -55,13 +55,13 @@ func (x part) isWorse(before, after []byte) bool {
 // plainLines are the lines of a file without comments.
 func plainLines(content []byte) string { return strings.Join(iniLines(content), "\n") }
 
-// haskellTests are the lines below "tests:" in package.yaml.
+// haskellTests are the lines of package.yaml below "tests:" and the like.
 func haskellTests(content []byte) string {
 	var out []string
 	in := false
 	for _, l := range iniLines(content) {
 		if !strings.HasPrefix(l, " ") {
-			in = strings.HasPrefix(l, "tests:") || strings.HasPrefix(l, "test")
+			in = strings.HasPrefix(l, "test")
 		}
 		if in {
 			out = append(out, strings.Join(strings.Fields(l), " "))

@@ -2,7 +2,6 @@ package checks
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,10 +87,10 @@ var tallies = []tally{
 	{"Robot Framework", `(?m)^(\d+) tests?, \d+ passed, \d+ failed`, true},
 }
 
-var compiledTallies = sync.OnceValue(func() []*regexp.Regexp {
-	var out []*regexp.Regexp
+var compiledTallies = sync.OnceValue(func() []filtered {
+	var out []filtered
 	for _, t := range tallies {
-		out = append(out, regexp.MustCompile(t.pattern))
+		out = append(out, newFiltered(t.pattern))
 	}
 	return out
 })
@@ -99,8 +98,8 @@ var compiledTallies = sync.OnceValue(func() []*regexp.Regexp {
 // ends are the last words of runners that say whether tests failed; the first group
 // of the last match is not empty when some did. A runner that is not ended by what it
 // runs says this and exits with a number that is not 0.
-var ends = sync.OnceValue(func() []*regexp.Regexp {
-	var out []*regexp.Regexp
+var ends = sync.OnceValue(func() []filtered {
+	var out []filtered
 	for _, pattern := range []string{
 		`(?m)^(?:OK|(FAILED) \((?:failures|errors|unexpected successes)=\d+.*\))(?: |$)`,               // unittest
 		`(?m)^(?:=+ )?(?:(\d+ (?:failed|errors?))|\d+ (?:passed|skipped))\b.* in \d+\.\d+s\b`,          // pytest
@@ -131,7 +130,7 @@ var ends = sync.OnceValue(func() []*regexp.Regexp {
 		`(?m): (?:All (?:other )?tests passed!|(Some tests failed)\.)`,                                 // Dart
 		`(?m)^\d+ specs?, (?:0|([1-9]\d*)) failures?`,                                                  // Jasmine
 	} {
-		out = append(out, regexp.MustCompile(pattern))
+		out = append(out, newFiltered(pattern))
 	}
 	return out
 })
@@ -139,7 +138,7 @@ var ends = sync.OnceValue(func() []*regexp.Regexp {
 // saysFailed reports whether a runner's last words are that tests failed.
 func saysFailed(output string) bool {
 	for _, re := range ends() {
-		if all := re.FindAllStringSubmatch(output, -1); len(all) > 0 && all[len(all)-1][1] != "" {
+		if all := re.find(output); len(all) > 0 && all[len(all)-1][1] != "" {
 			return true
 		}
 	}
@@ -183,7 +182,7 @@ func counted(output string) (n int, known bool) {
 		n, known = n+m, true
 	}
 	for i, re := range compiledTallies() {
-		all := re.FindAllStringSubmatch(output, -1)
+		all := re.find(output)
 		if len(all) > 0 && tallies[i].last {
 			all = all[len(all)-1:]
 		}
